@@ -1,0 +1,32 @@
+# Decides whether the GPU side is built, and for which architectures.
+
+set(TRAINBENCH_CUDA_MINIMUM 12.0)
+if(TRAINBENCH_CUDA STREQUAL AUTO)
+  include(CheckLanguage)
+  check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER)
+    enable_language(CUDA)
+    if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS TRAINBENCH_CUDA_MINIMUM)
+      message(STATUS "CUDA ${CMAKE_CUDA_COMPILER_VERSION} is older than ${TRAINBENCH_CUDA_MINIMUM}: built without the GPU side")
+      set(TRAINBENCH_CUDA OFF)
+    else()
+      set(TRAINBENCH_CUDA ON)
+    endif()
+  else()
+    message(STATUS "No CUDA compiler found: built without the GPU side")
+    set(TRAINBENCH_CUDA OFF)
+  endif()
+elseif(TRAINBENCH_CUDA)
+  enable_language(CUDA)
+endif()
+
+if(TRAINBENCH_CUDA)
+  find_package(CUDAToolkit ${TRAINBENCH_CUDA_MINIMUM} REQUIRED)
+  set(CMAKE_CUDA_STANDARD 20)
+  set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+  # Never "native": machines without a GPU build too. Each entry embeds PTX, so that newer devices and
+  # simulators run it.
+  set(TRAINBENCH_CUDA_ARCHITECTURES "80;90" CACHE STRING "CUDA architectures, with SASS and PTX of each")
+  set(CMAKE_CUDA_ARCHITECTURES ${TRAINBENCH_CUDA_ARCHITECTURES})
+  set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)
+endif()

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "common/models/model.h"
+#include "common/report/result.h"
+
+namespace trainbench {
+
+/// One case as a suite asks for it.
+struct SuiteCase {
+  CaseId id;
+  ModelSizes sizes;  ///< sizes that differ from the model's defaults; also among the id's keys
+};
+
+/// A named list of cases and how they are sampled.
+struct Suite {
+  std::string name;
+  std::string description;
+  int repetitions = 10;
+  double min_time = 0.1;  ///< least seconds of one repetition
+  std::vector<SuiteCase> cases;
+};
+
+/// What replaces a suite's own axes; an empty list leaves the suite's.
+struct SuiteOverrides {
+  std::vector<std::string> devices;
+  std::vector<std::string> precisions;
+  std::vector<std::int64_t> batches;
+  std::vector<std::int64_t> threads;
+  std::string filter;  ///< keeps the cases whose full name this regular expression finds
+};
+
+/// Reads and expands a suite: a file, or a name looked up as NAME.json in the configs folders.
+/// Throws InputError that names the file, the key, what was wrong and the nearest right spelling.
+Suite load_suite(const std::string& name_or_file, const SuiteOverrides& overrides);
+
+/// The folders suites are looked for in: beside the binary, the source tree, the install prefix.
+std::vector<std::filesystem::path> config_folders();
+
+}  // namespace trainbench

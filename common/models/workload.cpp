@@ -1,0 +1,58 @@
+#include "common/models/workload.h"
+
+#include "common/models/mlp.h"
+
+namespace trainbench {
+
+std::int64_t SizeReader::get(const std::string& name, std::int64_t fallback) {
+  known_.insert(name);
+  const auto found = sizes_.find(name);
+  if (found == sizes_.end()) return fallback;
+  if (found->second <= 0) {
+    throw InputError("size \"" + name + "\" of " + model_ + " is " +
+                     std::to_string(found->second) + "; it must be at least 1");
+  }
+  return found->second;
+}
+
+void SizeReader::finish() const {
+  for (const auto& [name, value] : sizes_) {
+    if (known_.contains(name)) continue;
+    std::string list;
+    for (const std::string& known : known_) list += (list.empty() ? "" : ", ") + known;
+    throw InputError("model " + model_ + " has no size \"" + name + "\"; it has " + list);
+  }
+}
+
+const std::vector<Workload>& workloads() {
+  // Mean and standard deviation of Fashion-MNIST's training pixels, of 255: 0.2860 and 0.3530.
+  constexpr float kPixelScale = static_cast<float>(1.0 / (255.0 * 0.3530));
+  constexpr float kPixelShift = static_cast<float>(-0.2860 / 0.3530);
+  static const std::vector<Workload> table{
+      {.name = "mlp",
+       .description = "784-2048-2048-10 perceptron with ReLU",
+       .dataset = "images28",
+       .default_batch = 256,
+       .optimizer = SgdOptions{.momentum = 0.9, .weight_decay = 0},
+       .learning_rate = 0.05,
+       .gradient_clip = 0,
+       .input_scale = kPixelScale,
+       .input_shift = kPixelShift,
+       .make = [](const Workload& workload, const ModelSizes& sizes) -> std::unique_ptr<Model> {
+         return std::make_unique<Mlp>(sizes, workload.input_scale, workload.input_shift);
+       }},
+  };
+  return table;
+}
+
+const Workload& workload_by_name(std::string_view name) {
+  std::string known;
+  for (const Workload& workload : workloads()) {
+    if (workload.name == name) return workload;
+    if (!known.empty()) known += ", ";
+    known += workload.name;
+  }
+  throw InputError("unknown workload \"" + std::string(name) + "\"; one of " + known);
+}
+
+}  // namespace trainbench

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/models/model.h"
+#include "common/nn/optimizer.h"
+
+namespace trainbench {
+
+/// Reads a model's sizes and, at the end, throws InputError for a name that no size has.
+class SizeReader {
+ public:
+  SizeReader(std::string_view model, const ModelSizes& sizes) : model_(model), sizes_(sizes) {}
+
+  /// The size of that name; throws InputError unless it is positive.
+  std::int64_t get(const std::string& name, std::int64_t fallback);
+  void finish() const;
+
+ private:
+  std::string model_;
+  const ModelSizes& sizes_;
+  std::set<std::string> known_;
+};
+
+/// What training a model means here: the one table that the program, its printed list and the
+/// PyTorch peer share. Weights and biases start uniform in +-1/sqrt(fan in).
+struct Workload {
+  std::string_view name;
+  std::string_view description;
+  std::string_view dataset;  ///< the kind of data it trains on: "images28"
+  std::int64_t default_batch;
+  OptimizerOptions optimizer;
+  double learning_rate;
+  double gradient_clip;  ///< largest norm of the gradient; 0: not clipped
+  float input_scale;     ///< a byte p enters as p * input_scale + input_shift
+  float input_shift;
+  std::unique_ptr<Model> (*make)(const Workload&, const ModelSizes&);
+};
+
+const std::vector<Workload>& workloads();
+
+/// Throws InputError that lists the names there are.
+const Workload& workload_by_name(std::string_view name);
+
+}  // namespace trainbench

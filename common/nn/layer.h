@@ -1,0 +1,28 @@
+#pragma once
+
+#include "common/backend.h"
+
+namespace trainbench {
+
+/// How a pass over a model computes: on what, in which arithmetic, fused or by separate operations.
+struct Pass {
+  Backend& backend;
+  MathMode math = MathMode::exact;
+  bool fused = true;
+};
+
+/// What memory a layer or model needs.
+struct Extent {
+  std::int64_t batch = 0;
+  DType compute = DType::f32;
+  DType master = DType::f32;
+  bool training = true;  ///< false: forward only, nothing is kept for a backward pass
+};
+
+/// An activation whose derivative a layer above multiplies its input gradient by.
+struct SavedActivation {
+  Activation activation = Activation::none;
+  ConstTensor saved;
+};
+
+}  // namespace trainbench

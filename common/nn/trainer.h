@@ -1,0 +1,53 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "common/models/workload.h"
+
+namespace trainbench {
+
+struct TrainerOptions {
+  Precision precision = kFp32;
+  std::int64_t batch = 0;
+  std::uint64_t seed = 1;
+  bool fused = true;
+  ModelSizes sizes;
+};
+
+/// A model, its parameters and its optimizer on a device: what one training step needs.
+class Trainer {
+ public:
+  /// Allocates everything; a step allocates nothing.
+  Trainer(Backend& backend, const Workload& workload, const TrainerOptions& options);
+
+  /// One step: forward, loss, backward, update. Does not wait. `via` computes on this trainer's
+  /// tensors: the backend that owns them, or one that checks or counts.
+  void step(Backend& via, const Batch& batch);
+  /// Forward and loss alone, with nothing updated.
+  void evaluate(Backend& via, const Batch& batch);
+
+  /// Mean loss of the last step or evaluation; waits.
+  double loss();
+  /// The step's scalars on the device; waits.
+  StepState state();
+  /// The number of samples of `labels` (host) whose largest logit is the label's; waits. For the
+  /// batch last evaluated.
+  std::int64_t correct(const std::vector<std::int32_t>& labels);
+
+  Model& model() { return *model_; }
+  Parameters& parameters() { return *parameters_; }
+  const TrainerOptions& options() const { return options_; }
+
+ private:
+  Backend& backend_;
+  TrainerOptions options_;
+  std::unique_ptr<Model> model_;
+  std::unique_ptr<Parameters> parameters_;
+  std::unique_ptr<Optimizer> optimizer_;
+  LossScaling scaling_;
+  Tensor state_;
+  Tensor mean_loss_;
+};
+
+}  // namespace trainbench

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "common/backend.h"
+
+namespace trainbench {
+
+enum class Status : std::uint8_t { ok, failed, skipped };
+
+/// What identifies a case. Its name, `family/case/device/precision/key:value...`, is made of these.
+struct CaseId {
+  std::string family;     ///< "train"
+  std::string name;       ///< "mlp"
+  std::string device;     ///< "cpu" or "gpu"
+  std::string precision;  ///< "fp32"
+  std::vector<std::pair<std::string, std::string>> keys;  ///< {"batch", "256"}, in printed order
+
+  std::string full_name() const;
+  /// The value of a key, or `fallback` where the case does not have it.
+  std::string text(const std::string& key, const std::string& fallback) const;
+  std::int64_t integer(const std::string& key, std::int64_t fallback) const;
+};
+
+/// One repetition of a case: the unit that statistics are made of. Times are seconds an iteration
+/// (one training step, one loaded batch).
+struct Sample {
+  double real_time = 0;  ///< Google Benchmark's: wall time on the CPU, device events on the GPU
+  double cpu_time = 0;
+  std::int64_t iterations = 0;
+  std::map<std::string, double> counters;  ///< per repetition: wall_time, gpu_time, loss_first, ...
+};
+
+/// Everything that is known of a case after the run.
+struct CaseResult {
+  CaseId id;
+  Status status = Status::ok;
+  std::string reason;      ///< why it failed or was skipped
+  bool simulated = false;  ///< the device is a simulation: its times are no speed
+  std::vector<Sample> samples;
+  std::map<std::string, double> counters;  ///< equal for all repetitions: memory, FLOPs, error
+  std::vector<Served> served;              ///< what computed each operation
+  nlohmann::ordered_json details;          ///< anything else worth keeping: warm-up, flags, notes
+};
+
+/// A run: its context and its cases in the order they were asked for.
+struct Report {
+  nlohmann::ordered_json context;  ///< the "trainbench" object: machine, build, settings
+  std::vector<CaseResult> results;
+  bool partial = false;  ///< interrupted: some cases have fewer repetitions than asked, or none
+};
+
+}  // namespace trainbench
