@@ -1,3 +1,5 @@
 include(GNUInstallDirs)
-install(TARGETS trainbench RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(DIRECTORY configs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/trainbench/configs)
+if(TARGET trainbench)
+  install(TARGETS trainbench RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(DIRECTORY configs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/trainbench/configs)
+endif()

@@ -1,0 +1,73 @@
+# Functions that register tests. One CTest entry is one test program: GoogleTest's own cases show in its output.
+
+set(TRAINBENCH_GPU_TEST_VARIANTS "" CACHE STRING
+    "Further runs of the GPU tests, NAME=OPTIONS each, with OPTIONS put before the launcher's \"--\": \"racecheck=--racecheck;seed1=--seed 1\"")
+
+# trainbench_test(NAME sources... [LIBS libraries...]): a GoogleTest program on the CPU.
+function(trainbench_test name)
+  trainbench_test_program(${name} ${ARGN})
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES TIMEOUT 600)
+endfunction()
+
+# trainbench_gpu_test(NAME sources... [LIBS libraries...] [VARIANTS REGEX]): a GoogleTest program that needs a
+# GPU. It runs through TRAINBENCH_GPU_TEST_LAUNCHER where that is set, and there a missing device is a failure;
+# without a launcher and a device it is skipped. VARIANTS narrows the variants that run it again (default: all).
+function(trainbench_gpu_test name)
+  if(NOT TRAINBENCH_CUDA)
+    return()
+  endif()
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "VARIANTS" "")
+  if(NOT DEFINED arg_VARIANTS)
+    set(arg_VARIANTS ".*")
+  endif()
+  trainbench_test_program(${name} ${arg_UNPARSED_ARGUMENTS} MAIN ${PROJECT_SOURCE_DIR}/tests/gpu_main.cpp)
+  target_link_libraries(${name} PRIVATE CUDA::cudart)
+  trainbench_add_gpu_run(${name} ${name} "")
+  if(TRAINBENCH_GPU_TEST_LAUNCHER)
+    foreach(variant IN LISTS TRAINBENCH_GPU_TEST_VARIANTS)
+      string(REGEX MATCH "^([^=]+)=(.*)$" matched "${variant}")
+      if(NOT matched)
+        message(FATAL_ERROR "TRAINBENCH_GPU_TEST_VARIANTS: '${variant}' is not NAME=OPTIONS")
+      endif()
+      set(label ${CMAKE_MATCH_1})
+      separate_arguments(options UNIX_COMMAND "${CMAKE_MATCH_2}")
+      if(label MATCHES "^(${arg_VARIANTS})$")
+        trainbench_add_gpu_run(${name}.${label} ${name} "${options}")
+      endif()
+    endforeach()
+  endif()
+endfunction()
+
+# One CTest entry that runs program TARGET through the launcher with further launcher options.
+function(trainbench_add_gpu_run name target options)
+  set(launcher ${TRAINBENCH_GPU_TEST_LAUNCHER})
+  if(options)
+    list(FIND launcher "--" end)
+    if(end EQUAL -1)
+      list(APPEND launcher ${options})
+    else()
+      list(INSERT launcher ${end} ${options})
+    endif()
+  endif()
+  add_test(NAME ${name} COMMAND ${launcher} $<TARGET_FILE:${target}>)
+  set_tests_properties(${name} PROPERTIES LABELS gpu SKIP_RETURN_CODE 77 TIMEOUT 900)
+  if(launcher)
+    set_tests_properties(${name} PROPERTIES ENVIRONMENT "TRAINBENCH_REQUIRE_GPU=1")
+  endif()
+endfunction()
+
+# trainbench_test_program(NAME sources... [LIBS libraries...] [MAIN source]): what both kinds share.
+function(trainbench_test_program name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "MAIN" "LIBS")
+  add_executable(${name} ${arg_UNPARSED_ARGUMENTS} ${arg_MAIN})
+  if(arg_MAIN)
+    target_link_libraries(${name} PRIVATE GTest::gtest)
+  else()
+    target_link_libraries(${name} PRIVATE GTest::gtest_main)
+  endif()
+  target_link_libraries(${name} PRIVATE trainbench_flags trainbench_arch trainbench_common ${arg_LIBS})
+  target_compile_definitions(${name} PRIVATE TRAINBENCH_HAS_CUDA=$<BOOL:${TRAINBENCH_CUDA}>
+                             TRAINBENCH_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}")
+endfunction()
