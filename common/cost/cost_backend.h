@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/backend.h"
+
+namespace trainbench {
+
+/// What work needs at the least, whoever does it.
+struct Cost {
+  double flops = 0;  ///< 2MNK a product; elementwise work is counted by its bytes alone
+  double bytes =
+      0;  ///< compulsory device traffic: each operand read once, each result written once
+
+  Cost& operator+=(const Cost& other) {
+    flops += other.flops;
+    bytes += other.bytes;
+    return *this;
+  }
+};
+
+/// One distinct operation's part of the total.
+struct OperationCost {
+  std::string operation;
+  std::int64_t calls = 0;
+  Cost cost;
+};
+
+/// A device that touches no data. It adds up what each operation costs, and the memory that is
+/// asked of it by kind: a memory plan. Its own tensors have shapes but no data; those of another
+/// backend cost the same, so a step can be counted on them (Trainer::step's `via`).
+///
+/// Operands that stay in registers or are of a few bytes (step state, scalars) are not counted;
+/// neither are copies from and to the host, which cross another link.
+class CostBackend : public Backend {
+ public:
+  /// Sum over operations() since the last reset().
+  Cost total() const;
+  /// In the order of their first call.
+  const std::vector<OperationCost>& operations() const { return operations_; }
+  /// Forgets the operations; memory stays.
+  void reset() { operations_.clear(); }
+
+  Tensor allocate(Shape shape, DType dtype, MemoryKind kind) override;
+  MemoryUse memory() const override { return memory_; }
+  Tensor allocate_saved(Activation activation, std::int64_t m, std::int64_t n,
+                        DType dtype) override;
+  std::unique_ptr<BatchChannel> make_channel(std::size_t slot_bytes, int slots) override;
+  void copy_from_host(Tensor, const void*) override {}
+  void copy_to_host(void* to, ConstTensor from) override;  ///< zeros
+  void copy(ConstTensor from, Tensor to) override;
+  void fill_zero(Tensor tensor) override;
+
+  void synchronize() override {}
+  /// Counts nothing now; each replay counts what `work` did.
+  std::unique_ptr<Recording> record(const std::function<void()>& work) override;
+  std::unique_ptr<DeviceTimer> make_timer() override;
+  std::vector<Served> served() const override { return {}; }
+  void require_precision(const Precision&) const override {}
+
+  void cast(ConstTensor from, Tensor to) override;
+  void normalize_bytes(ConstTensor from, Tensor to, float scale, float shift) override;
+  void matmul(const MatmulForm& form, ConstTensor a, ConstTensor b, Tensor c,
+              const MatmulEpilogue& epilogue) override;
+  void add_bias(Tensor x, ConstTensor bias) override;
+  void activation_forward(Activation activation, Tensor x, Tensor saved) override;
+  void activation_backward(Activation activation, ConstTensor saved, Tensor dx) override;
+  void bias_gradient(ConstTensor dy, Tensor db) override;
+  void softmax_cross_entropy(ConstTensor logits, ConstTensor labels, Tensor losses, Tensor gradient,
+                             ConstTensor state) override;
+  void mean(ConstTensor values, Tensor mean) override;
+  void check_finite(ConstTensor gradients, Tensor state) override;
+  void sgd(const SgdOptions& options, const ParameterUpdate& update, Tensor velocity,
+           ConstTensor state) override;
+  void adamw(const AdamOptions& options, const ParameterUpdate& update, Tensor first_moment,
+             Tensor second_moment, ConstTensor state) override;
+  void finish_step(const LossScaling&, Tensor) override {}
+
+ private:
+  class CostRecording;
+
+  void add(const std::string& operation, std::int64_t calls, const Cost& cost);
+  void add_traffic(const std::string& operation, double bytes) { add(operation, 1, {0, bytes}); }
+
+  std::vector<OperationCost> operations_;
+  MemoryUse memory_;
+};
+
+}  // namespace trainbench
