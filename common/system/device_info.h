@@ -18,9 +18,9 @@ struct DeviceInfo {
   std::string name;
   bool simulated = false;
   std::size_t memory_bytes = 0;
-  int units = 0;      ///< cores that may be used, or SMs
-  double lanes = 0;   ///< FP32 lanes of all units together
-  double clock = 0;   ///< Hz; 0 where the machine hides it
+  int units = 0;     ///< cores that may be used, or SMs
+  double lanes = 0;  ///< FP32 lanes of all units together
+  double clock = 0;  ///< Hz; 0 where the machine hides it
 };
 
 }  // namespace trainbench
