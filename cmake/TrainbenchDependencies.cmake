@@ -52,6 +52,7 @@ if(NOT TARGET ZLIB::ZLIB)
   add_library(trainbench_zlib STATIC ${sources})
   target_include_directories(trainbench_zlib SYSTEM PUBLIC "${zlib_source}")
   target_compile_definitions(trainbench_zlib PRIVATE HAVE_UNISTD_H)
+  target_compile_options(trainbench_zlib PRIVATE -O2)
   add_library(ZLIB::ZLIB ALIAS trainbench_zlib)
 endif()
 

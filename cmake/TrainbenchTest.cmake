@@ -3,11 +3,13 @@
 set(TRAINBENCH_GPU_TEST_VARIANTS "" CACHE STRING
     "Further runs of the GPU tests, NAME=OPTIONS each, with OPTIONS put before the launcher's \"--\": \"racecheck=--racecheck;seed1=--seed 1\"")
 
-# trainbench_test(NAME sources... [LIBS libraries...]): a GoogleTest program on the CPU.
+# trainbench_test(NAME sources... [LIBS libraries...] [LABELS labels...]): a GoogleTest program on the CPU. The
+# label slow keeps it out of the sanitizers' runs.
 function(trainbench_test name)
-  trainbench_test_program(${name} ${ARGN})
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LIBS;LABELS")
+  trainbench_test_program(${name} ${arg_UNPARSED_ARGUMENTS} LIBS ${arg_LIBS})
   add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES TIMEOUT 600)
+  set_tests_properties(${name} PROPERTIES TIMEOUT 600 LABELS "${arg_LABELS}")
 endfunction()
 
 # trainbench_gpu_test(NAME sources... [LIBS libraries...] [VARIANTS REGEX]): a GoogleTest program that needs a
