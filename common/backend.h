@@ -146,7 +146,9 @@ class Backend {
 
   /// Waits for all work; throws DeviceError if any of it failed.
   virtual void synchronize() = 0;
-  /// Runs `work` once to record it. Nothing in it may allocate or wait.
+  /// Records what `work` enqueues; only replay() executes it. The same work has run once before, so
+  /// that libraries have made their choices; nothing in it allocates or waits. `work` may be called
+  /// again by each replay and stays valid as long as the recording.
   virtual std::unique_ptr<Recording> record(const std::function<void()>& work) = 0;
   virtual std::unique_ptr<DeviceTimer> make_timer() = 0;
   /// What served each distinct operation so far.

@@ -1,0 +1,282 @@
+#include "bench/commands/run.h"
+
+#include <cstdio>
+#include <ctime>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <set>
+
+#include "bench/build_info.h"
+#include "bench/harness/gbench_flags.h"
+#include "bench/harness/interrupt.h"
+#include "bench/harness/rates.h"
+#include "bench/harness/run_environment.h"
+#include "bench/harness/runner.h"
+#include "common/config/suite.h"
+#include "common/report/atomic_file.h"
+#include "common/report/journal.h"
+#include "common/report/json.h"
+#include "common/report/table.h"
+#include "common/system/cpu_topology.h"
+#include "common/system/machine.h"
+
+namespace trainbench {
+namespace {
+
+constexpr int kGood = 0;
+constexpr int kFailed = 1;
+constexpr int kInterrupted = 130;
+
+struct RunOptions {
+  std::string suite = "quick";
+  SuiteOverrides overrides;
+  int repetitions = 0;  // 0: the suite's
+  double min_time = 0;  // 0: the suite's
+  std::uint64_t seed = 1;
+  std::string data;
+  std::string out;
+  std::string format = "table";
+  std::string cpu_provider = "auto";
+  int gpu_index = 0;
+  std::vector<std::string> google_benchmark_flags;
+};
+
+std::string default_output() {
+  char date[32];
+  const std::time_t now = std::time(nullptr);
+  std::strftime(date, sizeof date, "%Y-%m-%dT%H%M%S", std::localtime(&now));
+  return "results/" + std::string(date) + "-" + host_name() + ".json";
+}
+
+/// The devices that the cases name, in order.
+std::vector<std::string> devices_of(const Suite& suite) {
+  std::vector<std::string> devices;
+  for (const char* kind : {"cpu", "gpu"}) {
+    for (const SuiteCase& each : suite.cases) {
+      if (each.id.device != kind) continue;
+      devices.push_back(kind);
+      break;
+    }
+  }
+  return devices;
+}
+
+/// One run of a suite, from the options to the exit code.
+class SuiteRun {
+ public:
+  explicit SuiteRun(const RunOptions& options)
+      : options_(options), suite_(load_suite(options.suite, options.overrides)) {
+    if (options.repetitions > 0) suite_.repetitions = options.repetitions;
+    if (options.min_time > 0) suite_.min_time = options.min_time;
+    environment_.seed = options.seed;
+    environment_.data = options.data;
+    environment_.devices =
+        Devices({.gpu_index = options.gpu_index, .cpu_provider = options.cpu_provider});
+  }
+
+  int run() {
+    require_allowed_output();
+    require_some_device();
+    const InterruptGuard guard;
+    const std::string path = options_.out.empty() ? default_output() : options_.out;
+    const bool to_stdout = path == "-";
+    std::unique_ptr<Journal> journal;
+    if (!to_stdout) {
+      prepare_output(path);
+      journal = std::make_unique<Journal>(path + ".journal");
+    }
+
+    Report report;
+    report.context = context();
+    RunnerOptions runner{.repetitions = suite_.repetitions,
+                         .min_time = suite_.min_time,
+                         .google_benchmark_flags = options_.google_benchmark_flags};
+    if (journal) {
+      runner.on_sample = [&](const CaseResult& result, const Sample& sample) {
+        journal->append(result.id, sample);
+      };
+    }
+    report.results = run_cases(suite_.cases, environment_, runner);
+    report.partial = interrupted();
+    complete(report);
+    write(report, path, to_stdout);
+    if (journal) journal->remove();
+    return exit_code(report);
+  }
+
+ private:
+  void require_allowed_output() const {
+    if (options_.out == "-" && options_.format != "json" && options_.format != "table") {
+      throw InputError("--out - writes JSON to standard output; --format " + options_.format +
+                       " needs it too: give --out a file");
+    }
+  }
+
+  /// A run in which no device is there measures nothing: that is a wrong request, not a result.
+  void require_some_device() {
+    std::string reason;
+    for (const std::string& device : devices_of(suite_)) {
+      try {
+        environment_.devices.info(device);
+        return;
+      } catch (const Unsupported& error) {
+        reason = error.what();
+      }
+    }
+    throw InputError("--device gpu: " + reason);
+  }
+
+  nlohmann::ordered_json context() {
+    nlohmann::ordered_json context{{"suite", suite_.name},
+                                   {"build", build_info()},
+                                   {"machine", machine_info()},
+                                   {"devices", device_context()}};
+    context["settings"] = {{"seed", options_.seed},
+                           {"data", options_.data.empty() ? "default" : options_.data},
+                           {"repetitions", suite_.repetitions},
+                           {"min_time", suite_.min_time},
+                           {"cpu_provider", options_.cpu_provider},
+                           {"interleaved", true}};
+    const WarmupRule warmup;
+    context["warmup_rule"] = {{"min_seconds", warmup.min_seconds},
+                              {"max_seconds", warmup.max_seconds},
+                              {"agreeing_samples", warmup.agreeing},
+                              {"tolerance", warmup.tolerance}};
+    context["clock"] = {
+        {"resident", "batches on the device; forward, loss, backward, update; no transfers"},
+        {"end-to-end", "gathering the batch, its copy to the device, the step; loss read once a "
+                       "repetition"},
+        {"wall_time", "host monotonic clock around all steps of a repetition, device finished"},
+        {"gpu_time", "device events around the same steps"}};
+    context["flop_model"] =
+        "2MNK a product; no input gradient for the first layer; no recomputation; bytes: each "
+        "operand of an operation once";
+    return context;
+  }
+
+  /// The devices the cases name and their measured peaks, CPU thread counts apart.
+  nlohmann::ordered_json device_context() {
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (const std::string& device : devices_of(suite_)) {
+      try {
+        list.push_back(device_json(environment_.devices.info(device), device_threads(device)));
+      } catch (const Unsupported& error) {
+        list.push_back({{"kind", device}, {"missing", error.what()}});
+      }
+    }
+    return list;
+  }
+
+  nlohmann::ordered_json device_json(const DeviceInfo& info, int threads) {
+    const Peaks& peaks = environment_.devices.peaks(info.kind, threads);
+    nlohmann::ordered_json json{{"kind", info.kind},
+                                {"name", info.name},
+                                {"simulated", info.simulated},
+                                {"memory_bytes", info.memory_bytes},
+                                {"units", info.units},
+                                {"lanes", info.lanes},
+                                {"clock", info.clock}};
+    if (info.kind == "cpu") json["threads"] = threads;
+    json["peaks"] = {{"flops", peaks.flops}, {"bandwidth", peaks.bandwidth}};
+    return json;
+  }
+
+  static int device_threads(const std::string& device) {
+    return device == "cpu" ? usable_cores() : 0;
+  }
+
+  void complete(Report& report) {
+    for (CaseResult& result : report.results) {
+      if (result.samples.empty()) {
+        if (report.partial && result.status == Status::ok) {
+          result.status = Status::skipped;
+          result.reason = "interrupted before its first repetition";
+        }
+        continue;
+      }
+      const std::string& device = result.id.device;
+      result.simulated = environment_.devices.info(device).simulated;
+      const auto threads =
+          static_cast<int>(result.id.integer("threads", device_threads(device)));
+      add_rates(result, environment_.devices.peaks(device, threads));
+    }
+  }
+
+  void write(const Report& report, const std::string& path, bool to_stdout) const {
+    const std::string json = to_json(report);
+    if (to_stdout) {
+      std::cout << json;
+    } else {
+      write_file_atomically(path, json);
+    }
+    std::ostream& shown = to_stdout ? std::cerr : std::cout;
+    if (options_.format == "table") {
+      shown << to_table(report);
+    } else if (options_.format == "csv") {
+      shown << to_csv(report);
+    } else if (!to_stdout) {
+      shown << json;
+    }
+    if (!to_stdout) std::fprintf(stderr, "results: %s\n", path.c_str());
+  }
+
+  static int exit_code(const Report& report) {
+    if (report.partial) return kInterrupted;
+    for (const CaseResult& result : report.results) {
+      if (result.status == Status::failed) return kFailed;
+    }
+    return kGood;
+  }
+
+  const RunOptions& options_;
+  Suite suite_;
+  RunEnvironment environment_;
+};
+
+}  // namespace
+
+void register_run(CLI::App& app, const std::vector<std::string>& google_benchmark_flags,
+                  std::function<int()>& action) {
+  CLI::App* command = app.add_subcommand("run", "Run a suite and report what was measured");
+  auto options = std::make_shared<RunOptions>();
+  options->google_benchmark_flags = google_benchmark_flags;
+  SuiteOverrides& overrides = options->overrides;
+  command->add_option("suite", options->suite, "A suite (quick, full, ci) or a JSON file")
+      ->capture_default_str();
+  command->add_option("--filter", overrides.filter, "Keep the cases this regular expression finds");
+  command->add_option("--device", overrides.devices, "cpu, gpu or both; all")->delimiter(',');
+  command->add_option("--precision", overrides.precisions, "fp32, tf32, fp16, bf16, fp64")
+      ->delimiter(',');
+  command->add_option("--batch", overrides.batches, "Batch sizes instead of the suite's")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber);
+  command->add_option("--threads", overrides.threads, "CPU thread counts instead of the suite's")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber);
+  command->add_option("--repetitions", options->repetitions, "Samples of each case")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--min-time", options->min_time, "Least seconds of one sample")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--seed", options->seed, "Seed of weights, data order and synthetic data");
+  command->add_option("--data", options->data, "A folder of IDX files, or synthetic");
+  command->add_option("--out", options->out, "The JSON file to write; - for standard output");
+  command->add_option("--format", options->format, "What to print: table, json or csv")
+      ->check(CLI::IsMember({"table", "json", "csv"}))
+      ->capture_default_str();
+  command->add_option("--cpu-provider", options->cpu_provider, "eigen, blas, onednn or auto")
+      ->check(CLI::IsMember({"eigen", "blas", "onednn", "auto"}))
+      ->capture_default_str();
+  command->add_option("--gpu", options->gpu_index, "Index of the GPU to use")
+      ->check(CLI::NonNegativeNumber);
+  command->footer("Flags for Google Benchmark follow --, for example\n"
+                  "  trainbench run quick -- --benchmark_enable_random_interleaving=false");
+  command->callback([options, &action] {
+    action = [options] {
+      require_allowed_flags(options->google_benchmark_flags);
+      return SuiteRun(*options).run();
+    };
+  });
+}
+
+}  // namespace trainbench

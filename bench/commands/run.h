@@ -1,0 +1,14 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace trainbench {
+
+/// `trainbench run`: runs a suite, writes its JSON, prints its table.
+void register_run(CLI::App& app, const std::vector<std::string>& google_benchmark_flags,
+                  std::function<int()>& action);
+
+}  // namespace trainbench

@@ -1,0 +1,30 @@
+#include <string>
+
+#include "bench/families/loader.h"
+#include "bench/families/train.h"
+#include "bench/harness/case.h"
+#include "common/core/error.h"
+
+namespace trainbench {
+namespace {
+
+struct Registered {
+  const char* family;
+  CaseFactory factory;
+};
+
+constexpr Registered kFamilies[] = {
+    {"train", prepare_train},
+    {"loader", prepare_loader},
+};
+
+}  // namespace
+
+CaseFactory family_factory(const std::string& family) {
+  for (const Registered& each : kFamilies) {
+    if (family == each.family) return each.factory;
+  }
+  throw InputError("unknown family \"" + family + "\"");
+}
+
+}  // namespace trainbench

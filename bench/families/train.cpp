@@ -1,0 +1,190 @@
+#include "bench/families/train.h"
+
+#include <chrono>
+#include <cmath>
+
+#include "bench/harness/run_environment.h"
+#include "common/check/check_backend.h"
+#include "common/cost/cost_backend.h"
+#include "common/data/loader.h"
+#include "common/nn/trainer.h"
+
+namespace trainbench {
+namespace {
+
+/// Different batches that a resident step cycles through, so that its loss means something.
+constexpr int kResidentBatches = 8;
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// What both boundaries of a training step share: a trainer on a backend, its check and its costs.
+class TrainCase : public PreparedCase {
+ public:
+  TrainCase(const SuiteCase& wanted, RunEnvironment& environment)
+      : workload_(workload_by_name(wanted.id.name)),
+        backend_(environment.devices.open(wanted.id.device,
+                                          static_cast<int>(wanted.id.integer("threads", 0)))),
+        dataset_(environment.dataset(std::string(workload_.dataset))),
+        batch_(wanted.id.integer("batch", workload_.default_batch)),
+        seed_(environment.seed),
+        on_gpu_(wanted.id.device == "gpu"),
+        trainer_(*backend_, workload_,
+                 {.precision = precision_by_name(wanted.id.precision),
+                  .batch = batch_,
+                  .seed = environment.seed,
+                  .fused = wanted.id.text("fusion", "on") == "on",
+                  .sizes = wanted.sizes}),
+        timer_(backend_->make_timer()) {}
+
+  void check(CaseResult& result) override {
+    CheckBackend checked(*backend_, seed_);
+    const Batch batch = first_batch();
+    trainer_.step(checked, batch);
+    backend_->synchronize();
+    loss_first_ = trainer_.loss();
+    const CheckSummary summary = checked.summary();
+    result.counters["max_relative_error"] = summary.max_relative_error;
+    result.counters["checked_outputs"] = static_cast<double>(summary.outputs);
+    if (!summary.passed) throw DeviceError("output check failed: " + summary.worst);
+    add_costs(result, batch);
+    result.served = backend_->served();
+  }
+
+  Measurement run(std::int64_t iterations) override {
+    Measurement measurement;
+    backend_->synchronize();
+    before_run();
+    const auto start = std::chrono::steady_clock::now();
+    timer_->start();
+    for (std::int64_t i = 0; i < iterations; ++i) step();
+    timer_->stop();
+    backend_->synchronize();
+    measurement.wall_seconds = seconds_since(start);
+    if (on_gpu_) measurement.device_seconds = timer_->seconds();
+    after_run(measurement);
+    return measurement;
+  }
+
+  std::map<std::string, double> after_repetition() override {
+    const double loss = trainer_.loss();
+    if (!std::isfinite(loss)) throw DeviceError("the loss is not finite: training diverged");
+    return {{"loss_first", loss_first_},
+            {"loss_last", loss},
+            {"skipped_steps", trainer_.state().skipped_steps}};
+  }
+
+  std::size_t memory_bytes() const override { return backend_->memory().total(); }
+
+ protected:
+  virtual void step() = 0;
+  virtual Batch first_batch() = 0;
+  virtual void before_run() {}
+  virtual void after_run(Measurement&) {}
+
+  /// Steps on `batch`, whose views are the same each time, through its recording.
+  void replay(std::unique_ptr<Recording>& recording, const Batch& batch) {
+    if (!recording) {
+      recording = backend_->record([this, batch] { trainer_.step(*backend_, batch); });
+    }
+    recording->replay();
+  }
+
+  Backend& backend() { return *backend_; }
+  const Dataset& dataset() const { return dataset_; }
+  std::int64_t batch() const { return batch_; }
+  std::uint64_t seed() const { return seed_; }
+
+ private:
+  void add_costs(CaseResult& result, const Batch& batch) {
+    CostBackend cost;
+    trainer_.step(cost, batch);
+    result.counters["samples_per_iteration"] = static_cast<double>(batch_);
+    result.counters["flops_per_iteration"] = cost.total().flops;
+    result.counters["bytes_per_iteration"] = cost.total().bytes;
+    const MemoryUse memory = backend_->memory();
+    for (const MemoryKind kind : kMemoryKinds) {
+      result.counters["memory_bytes_" + std::string(name_of(kind))] =
+          static_cast<double>(memory[kind]);
+    }
+    result.counters["parameters"] =
+        static_cast<double>(trainer_.model().layout().parameter_count());
+    result.details["data"] = dataset_.name;
+  }
+
+  const Workload& workload_;
+  std::unique_ptr<Backend> backend_;
+  const Dataset& dataset_;
+  std::int64_t batch_;
+  std::uint64_t seed_;
+  bool on_gpu_;
+  Trainer trainer_;
+  std::unique_ptr<DeviceTimer> timer_;
+  double loss_first_ = 0;
+};
+
+/// Batches lie on the device already: the step alone.
+class ResidentStep : public TrainCase {
+ public:
+  ResidentStep(const SuiteCase& wanted, RunEnvironment& environment)
+      : TrainCase(wanted, environment) {
+    BatchSource source(dataset(), batch(), seed());
+    batches_ = make_resident_batches(backend(), source, kResidentBatches);
+    recordings_.resize(batches_.size());
+  }
+
+ private:
+  Batch first_batch() override { return batches_.front(); }
+
+  void step() override {
+    replay(recordings_[next_], batches_[next_]);
+    next_ = (next_ + 1) % batches_.size();
+  }
+
+  std::vector<Batch> batches_;
+  std::vector<std::unique_ptr<Recording>> recordings_;
+  std::size_t next_ = 0;
+};
+
+/// Batches are gathered from host memory by a thread and travel to the device: what a user's
+/// training loop does. The loss is read at the end of a repetition, as such a loop logs it.
+class EndToEndStep : public TrainCase {
+ public:
+  EndToEndStep(const SuiteCase& wanted, RunEnvironment& environment)
+      : TrainCase(wanted, environment),
+        loader_(backend(), BatchSource(dataset(), batch(), seed())),
+        recordings_(static_cast<std::size_t>(loader_.slots())) {}
+
+ private:
+  Batch first_batch() override { return loader_.next(); }
+
+  void step() override {
+    const Batch batch = loader_.next();
+    replay(recordings_[static_cast<std::size_t>(loader_.slot())], batch);
+  }
+
+  void before_run() override { before_ = loader_.times(); }
+
+  void after_run(Measurement& measurement) override {
+    const LoaderTimes after = loader_.times();
+    const double elapsed = measurement.wall_seconds;
+    measurement.counters["loader_wait_fraction"] = (after.waited - before_.waited) / elapsed;
+    measurement.counters["loader_bound"] = loader_bound(before_, after, elapsed) ? 1 : 0;
+  }
+
+  Loader loader_;
+  std::vector<std::unique_ptr<Recording>> recordings_;
+  LoaderTimes before_;
+};
+
+}  // namespace
+
+std::unique_ptr<PreparedCase> prepare_train(const SuiteCase& wanted, RunEnvironment& environment) {
+  if (wanted.id.text("boundary", "resident") == "end-to-end") {
+    return std::make_unique<EndToEndStep>(wanted, environment);
+  }
+  return std::make_unique<ResidentStep>(wanted, environment);
+}
+
+}  // namespace trainbench

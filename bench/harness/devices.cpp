@@ -1,0 +1,72 @@
+#include "bench/harness/devices.h"
+
+#include "cpu/cpu_backend.h"
+#include "cpu/peaks.h"
+#if TRAINBENCH_HAS_CUDA
+#include "gpu/cuda_backend.h"
+#include "gpu/cuda_device.h"
+#include "gpu/peaks.h"
+#endif
+
+namespace trainbench {
+
+const Devices::Probe& Devices::probe(const std::string& device) {
+  const auto known = probes_.find(device);
+  if (known != probes_.end()) return known->second;
+  Probe probe;
+  if (device == "cpu") {
+    probe.info = cpu_device_info();
+  } else {
+#if TRAINBENCH_HAS_CUDA
+    const CudaProbe cuda = probe_cuda();
+    const auto index = static_cast<std::size_t>(options_.gpu_index);
+    if (index < cuda.devices.size()) {
+      probe.info = cuda.devices[index];
+    } else if (cuda.devices.empty()) {
+      probe.missing = cuda.reason;
+    } else {
+      probe.missing = "there is no GPU " + std::to_string(options_.gpu_index) + "; the last is " +
+                      std::to_string(cuda.devices.size() - 1);
+    }
+#else
+    probe.missing = "this build has no GPU side: no CUDA toolkit was found when it was configured";
+#endif
+  }
+  return probes_.emplace(device, std::move(probe)).first->second;
+}
+
+const DeviceInfo& Devices::info(const std::string& device) {
+  const Probe& found = probe(device);
+  if (!found.missing.empty()) throw Unsupported(found.missing);
+  return found.info;
+}
+
+std::unique_ptr<Backend> Devices::open(const std::string& device, int threads) {
+  info(device);
+  if (device == "cpu") {
+    return make_cpu_backend({.threads = threads, .provider = options_.cpu_provider});
+  }
+#if TRAINBENCH_HAS_CUDA
+  return make_cuda_backend({.device = options_.gpu_index});
+#else
+  throw Unsupported("this build has no GPU side");
+#endif
+}
+
+const Peaks& Devices::peaks(const std::string& device, int threads) {
+  info(device);
+  const auto key = std::make_pair(device, device == "cpu" ? threads : 0);
+  const auto known = peaks_.find(key);
+  if (known != peaks_.end()) return known->second;
+  Peaks measured;
+  if (device == "cpu") {
+    measured = measure_cpu_peaks(threads, options_.peak_seconds);
+  } else {
+#if TRAINBENCH_HAS_CUDA
+    measured = measure_cuda_peaks(options_.gpu_index, options_.peak_seconds);
+#endif
+  }
+  return peaks_.emplace(key, std::move(measured)).first->second;
+}
+
+}  // namespace trainbench

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/backend.h"
+#include "common/system/device_info.h"
+
+namespace trainbench {
+
+/// The devices of this machine: opens backends on them and knows what they can do at most.
+class Devices {
+ public:
+  struct Options {
+    int gpu_index = 0;
+    std::string cpu_provider = "auto";
+    double peak_seconds = 0.1;  ///< how long each peak is measured
+  };
+
+  Devices() = default;
+  explicit Devices(Options options) : options_(std::move(options)) {}
+
+  /// A backend for one case. `threads` is for the CPU: 0 takes the physical cores that may be used.
+  /// Throws Unsupported with the reason where the device is not there.
+  std::unique_ptr<Backend> open(const std::string& device, int threads);
+
+  /// Throws Unsupported with the reason where the device is not there. Asking for the GPU is what
+  /// first touches its driver.
+  const DeviceInfo& info(const std::string& device);
+
+  /// Measured peaks, once per device and thread count.
+  const Peaks& peaks(const std::string& device, int threads);
+
+ private:
+  struct Probe {
+    DeviceInfo info;
+    std::string missing;  ///< why there is no such device
+  };
+  const Probe& probe(const std::string& device);
+
+  Options options_;
+  std::map<std::string, Probe> probes_;
+  std::map<std::pair<std::string, int>, Peaks> peaks_;
+};
+
+}  // namespace trainbench

@@ -1,0 +1,40 @@
+#include "bench/harness/rates.h"
+
+namespace trainbench {
+namespace {
+
+struct Rate {
+  const char* amount;    ///< counter of the case: how much an iteration does
+  const char* rate;      ///< counter of the sample: amount a second
+  const char* fraction;  ///< counter of the sample: of the peak; null where there is none
+  double peak;
+};
+
+}  // namespace
+
+void add_rates(CaseResult& result, const Peaks& peaks) {
+  const auto peak_flops = peaks.flops.find(result.id.precision);
+  const Rate rates[] = {
+      {"samples_per_iteration", "samples_per_second", nullptr, 0},
+      {"flops_per_iteration", "flops_per_second", "fraction_of_peak_flops",
+       peak_flops == peaks.flops.end() ? 0 : peak_flops->second},
+      {"bytes_per_iteration", "bytes_per_second", "fraction_of_peak_bandwidth", peaks.bandwidth},
+  };
+  for (const Rate& rate : rates) {
+    const auto amount = result.counters.find(rate.amount);
+    if (amount == result.counters.end()) continue;
+    for (Sample& sample : result.samples) {
+      const double seconds = sample.counters["wall_time"];
+      if (seconds <= 0) continue;
+      const double per_second = amount->second / seconds;
+      sample.counters[rate.rate] = per_second;
+      if (rate.fraction == nullptr || rate.peak <= 0 || result.simulated) continue;
+      sample.counters[rate.fraction] = per_second / rate.peak;
+      if (std::string(rate.rate) == "flops_per_second" && per_second > rate.peak) {
+        result.details["above_peak"] = true;
+      }
+    }
+  }
+}
+
+}  // namespace trainbench

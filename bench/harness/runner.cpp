@@ -1,0 +1,233 @@
+#include "bench/harness/runner.h"
+
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <map>
+
+#include "bench/harness/case_pool.h"
+#include "bench/harness/interrupt.h"
+#include "bench/harness/progress.h"
+
+namespace trainbench {
+namespace {
+
+constexpr std::size_t kMaxPrepared = 24;
+
+/// A case on its way through the run.
+struct Entry {
+  const SuiteCase* wanted = nullptr;
+  CaseResult result;
+  std::int64_t iterations = 1;  ///< of one repetition
+  double seconds_per_iteration = 0;
+
+  bool on_gpu() const { return result.id.device == "gpu"; }
+};
+
+/// Runs `work` and books what it throws to the case alone.
+template <class Work>
+bool contained(CaseResult& result, Work&& work) {
+  try {
+    work();
+    return true;
+  } catch (const Unsupported& error) {
+    result.status = Status::skipped;
+    result.reason = error.what();
+  } catch (const std::exception& error) {
+    result.status = Status::failed;
+    result.reason = error.what();
+  }
+  return false;
+}
+
+/// Takes Google Benchmark's own figures for each repetition; prints nothing.
+class SampleCollector : public benchmark::BenchmarkReporter {
+ public:
+  explicit SampleCollector(std::map<std::string, Entry*> entries) : entries_(std::move(entries)) {}
+
+  bool ReportContext(const Context&) override { return true; }
+
+  void ReportRuns(const std::vector<Run>& runs) override {
+    for (const Run& run : runs) {
+      if (run.run_type != Run::RT_Iteration) continue;
+      // The bare name as registered: what Google Benchmark appends to it is no part of ours.
+      const auto found = entries_.find(run.run_name.function_name);
+      if (found == entries_.end()) continue;
+      std::vector<Sample>& samples = found->second->result.samples;
+      const auto index = static_cast<std::size_t>(std::max<std::int64_t>(run.repetition_index, 0));
+      if (index >= samples.size() || run.iterations == 0) continue;
+      const auto iterations = static_cast<double>(run.iterations);
+      samples[index].real_time = run.real_accumulated_time / iterations;
+      samples[index].cpu_time = run.cpu_accumulated_time / iterations;
+      samples[index].iterations = run.iterations;
+    }
+  }
+
+ private:
+  std::map<std::string, Entry*> entries_;
+};
+
+/// The whole of one run: prepares, checks, warms up, then lets Google Benchmark take the samples.
+class Runner {
+ public:
+  Runner(const std::vector<SuiteCase>& cases, RunEnvironment& environment,
+         const RunnerOptions& options)
+      : options_(options),
+        pool_(
+            [this, &environment](std::size_t index) {
+              const SuiteCase& wanted = *entries_[index].wanted;
+              return family_factory(wanted.id.family)(wanted, environment);
+            },
+            kMaxPrepared, default_pool_bytes()) {
+    entries_.reserve(cases.size());
+    for (const SuiteCase& wanted : cases) {
+      Entry entry;
+      entry.wanted = &wanted;
+      entry.result.id = wanted.id;
+      entries_.push_back(std::move(entry));
+    }
+  }
+
+  std::vector<CaseResult> run() {
+    prepare_all();
+    sample_all();
+    std::vector<CaseResult> results;
+    results.reserve(entries_.size());
+    for (Entry& entry : entries_) results.push_back(std::move(entry.result));
+    return results;
+  }
+
+ private:
+  void prepare_all() {
+    progress_.begin("preparing", static_cast<int>(entries_.size()), options_.warmup.max_seconds);
+    for (std::size_t i = 0; i < entries_.size() && !interrupted(); ++i) {
+      CaseResult& result = entries_[i].result;
+      progress_.show(result.id.full_name());
+      if (!contained(result, [&] { prepare(i); })) pool_.drop(i);
+      progress_.advance();
+    }
+  }
+
+  void prepare(std::size_t index) {
+    Entry& entry = entries_[index];
+    PreparedCase& prepared = pool_.get(index).prepared;
+    prepared.check(entry.result);
+    const WarmupResult warmup = warm_up(options_.warmup, [&](std::int64_t iterations) {
+      return prepared.run(iterations).wall_seconds;
+    });
+    entry.seconds_per_iteration = warmup.seconds_per_iteration;
+    entry.iterations = std::max<std::int64_t>(
+        1, static_cast<std::int64_t>(std::ceil(options_.min_time / warmup.seconds_per_iteration)));
+    entry.result.details["warmup"] = {{"iterations", warmup.iterations},
+                                      {"seconds", warmup.seconds},
+                                      {"ended_by", warmup.agreed ? "agreement" : "time"}};
+  }
+
+  void sample_all() {
+    std::map<std::string, Entry*> by_name;
+    double seconds = 0;
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      Entry& entry = entries_[i];
+      if (entry.result.status != Status::ok || entry.seconds_per_iteration == 0) continue;
+      const std::string name = entry.result.id.full_name();
+      by_name[name] = &entry;
+      seconds += entry.seconds_per_iteration * static_cast<double>(entry.iterations);
+      auto* registered = benchmark::RegisterBenchmark(
+          name.c_str(), [this, i](benchmark::State& state) { repetition(state, i); });
+      registered->Iterations(entry.iterations)->Repetitions(options_.repetitions);
+      registered->Unit(benchmark::kSecond)->MeasureProcessCPUTime();
+      // CPU time would count the threads of a step one after the other; never the default.
+      if (entry.on_gpu()) {
+        registered->UseManualTime();
+      } else {
+        registered->UseRealTime();
+      }
+    }
+    if (by_name.empty()) return;
+
+    const int parts = static_cast<int>(by_name.size()) * options_.repetitions;
+    progress_.begin("measuring", parts, seconds / static_cast<double>(by_name.size()));
+    initialize_google_benchmark();
+    SampleCollector collector(by_name);
+    benchmark::RunSpecifiedBenchmarks(&collector, ".*");
+    benchmark::ClearRegisteredBenchmarks();
+  }
+
+  void initialize_google_benchmark() {
+    std::vector<std::string> arguments{"trainbench"};
+    if (options_.interleave) arguments.push_back("--benchmark_enable_random_interleaving=true");
+    arguments.insert(arguments.end(), options_.google_benchmark_flags.begin(),
+                     options_.google_benchmark_flags.end());
+    std::vector<char*> pointers;
+    for (std::string& argument : arguments) pointers.push_back(argument.data());
+    int count = static_cast<int>(pointers.size());
+    benchmark::Initialize(&count, pointers.data());
+  }
+
+  /// One repetition, as Google Benchmark calls it.
+  void repetition(benchmark::State& state, std::size_t index) {
+    Entry& entry = entries_[index];
+    if (interrupted() || entry.result.status != Status::ok) {
+      state.SkipWithError(interrupted() ? "interrupted" : entry.result.reason.c_str());
+      return;
+    }
+    progress_.show(entry.result.id.full_name());
+    if (!contained(entry.result, [&] { measure(state, index); })) {
+      state.SkipWithError(entry.result.reason.c_str());
+      pool_.drop(index);
+    }
+    progress_.advance();
+  }
+
+  void measure(benchmark::State& state, std::size_t index) {
+    Entry& entry = entries_[index];
+    const CasePool::Lease lease = pool_.get(index);
+    // Caches and clocks belong to the case that ran before: one untimed iteration takes them back,
+    // a whole warm-up where the memory is new.
+    if (lease.fresh) {
+      warm_up(options_.warmup,
+              [&](std::int64_t iterations) { return lease.prepared.run(iterations).wall_seconds; });
+    } else {
+      lease.prepared.run(1);
+    }
+
+    Measurement measurement;
+    while (state.KeepRunningBatch(entry.iterations)) {
+      measurement = lease.prepared.run(entry.iterations);
+      if (measurement.device_seconds) state.SetIterationTime(*measurement.device_seconds);
+    }
+    record(entry, measurement, lease.prepared.after_repetition());
+  }
+
+  void record(Entry& entry, const Measurement& measurement,
+              const std::map<std::string, double>& counters) {
+    const auto iterations = static_cast<double>(entry.iterations);
+    Sample sample;
+    sample.iterations = entry.iterations;
+    sample.real_time = measurement.device_seconds.value_or(measurement.wall_seconds) / iterations;
+    sample.counters = measurement.counters;
+    sample.counters.insert(counters.begin(), counters.end());
+    sample.counters["wall_time"] = measurement.wall_seconds / iterations;
+    if (measurement.device_seconds) {
+      sample.counters["gpu_time"] = *measurement.device_seconds / iterations;
+    }
+    entry.result.samples.push_back(sample);
+    if (options_.on_sample) options_.on_sample(entry.result, sample);
+  }
+
+  const RunnerOptions& options_;
+  std::vector<Entry> entries_;
+  CasePool pool_;
+  Progress progress_;
+};
+
+}  // namespace
+
+std::vector<CaseResult> run_cases(const std::vector<SuiteCase>& cases, RunEnvironment& environment,
+                                  const RunnerOptions& options) {
+  return Runner(cases, environment, options).run();
+}
+
+}  // namespace trainbench

@@ -1,0 +1,66 @@
+// trainbench: how much faster does this machine's GPU train a neural network than its CPU?
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <functional>
+
+#include "bench/build_info.h"
+#include "bench/commands/info.h"
+#include "bench/commands/list.h"
+#include "bench/commands/run.h"
+#include "bench/commands/verify.h"
+#include "bench/harness/gbench_flags.h"
+#include "common/core/error.h"
+#include "common/system/environment.h"
+
+namespace trainbench {
+namespace {
+
+constexpr int kFailed = 1;
+constexpr int kBadInput = 2;
+
+int run_program(int argc, char** argv) {
+  auto [ours, google_benchmark] = split_arguments(argc, argv);
+
+  CLI::App app{"Measures how much faster this machine's GPU trains a neural network than its CPU."};
+  app.set_version_flag("--version", version_text());
+  app.require_subcommand(1);
+  app.fallthrough(false);
+
+  std::function<int()> action;
+  register_run(app, google_benchmark, action);
+  register_list(app, action);
+  register_info(app, action);
+  register_verify(app, action);
+
+  try {
+    std::vector<std::string> reversed(ours.rbegin(), ours.rend() - 1);
+    app.parse(reversed);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
+    std::fprintf(stderr, "trainbench: %s; see trainbench --help\n", error.what());
+    return kBadInput;
+  }
+  if (!google_benchmark.empty() && !app.got_subcommand("run")) {
+    throw InputError("only run takes flags for Google Benchmark after --");
+  }
+  return action();
+}
+
+}  // namespace
+}  // namespace trainbench
+
+int main(int argc, char** argv) {
+  using namespace trainbench;
+  try {
+    sanitize_environment(argc, argv);
+    return run_program(argc, argv);
+  } catch (const InputError& error) {
+    std::fprintf(stderr, "trainbench: %s\n", error.what());
+    return kBadInput;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "trainbench: %s\n", error.what());
+    return kFailed;
+  }
+}
