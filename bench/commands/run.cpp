@@ -89,7 +89,11 @@ class SuiteRun {
 
     Report report;
     report.context = context();
-    RunnerOptions runner{.repetitions = suite_.repetitions,
+    RunnerOptions runner{.prepare =
+                             [this](const SuiteCase& wanted) {
+                               return family_factory(wanted.id.family)(wanted, environment_);
+                             },
+                         .repetitions = suite_.repetitions,
                          .min_time = suite_.min_time,
                          .google_benchmark_flags = options_.google_benchmark_flags};
     if (journal) {
@@ -97,7 +101,7 @@ class SuiteRun {
         journal->append(result.id, sample);
       };
     }
-    report.results = run_cases(suite_.cases, environment_, runner);
+    report.results = run_cases(suite_.cases, runner);
     report.partial = interrupted();
     complete(report);
     write(report, path, to_stdout);

@@ -72,15 +72,10 @@ class SampleCollector : public benchmark::BenchmarkReporter {
 /// The whole of one run: prepares, checks, warms up, then lets Google Benchmark take the samples.
 class Runner {
  public:
-  Runner(const std::vector<SuiteCase>& cases, RunEnvironment& environment,
-         const RunnerOptions& options)
+  Runner(const std::vector<SuiteCase>& cases, const RunnerOptions& options)
       : options_(options),
-        pool_(
-            [this, &environment](std::size_t index) {
-              const SuiteCase& wanted = *entries_[index].wanted;
-              return family_factory(wanted.id.family)(wanted, environment);
-            },
-            kMaxPrepared, default_pool_bytes()) {
+        pool_([this](std::size_t index) { return options_.prepare(*entries_[index].wanted); },
+              kMaxPrepared, default_pool_bytes()) {
     entries_.reserve(cases.size());
     for (const SuiteCase& wanted : cases) {
       Entry entry;
@@ -225,9 +220,9 @@ class Runner {
 
 }  // namespace
 
-std::vector<CaseResult> run_cases(const std::vector<SuiteCase>& cases, RunEnvironment& environment,
+std::vector<CaseResult> run_cases(const std::vector<SuiteCase>& cases,
                                   const RunnerOptions& options) {
-  return Runner(cases, environment, options).run();
+  return Runner(cases, options).run();
 }
 
 }  // namespace trainbench

@@ -1,10 +1,11 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "bench/harness/run_environment.h"
+#include "bench/harness/case.h"
 #include "bench/harness/warmup.h"
 #include "common/config/suite.h"
 #include "common/report/result.h"
@@ -12,6 +13,8 @@
 namespace trainbench {
 
 struct RunnerOptions {
+  /// Prepares a case; may throw what CaseFactory may.
+  std::function<std::unique_ptr<PreparedCase>(const SuiteCase&)> prepare;
   int repetitions = 10;
   double min_time = 0.1;  ///< least seconds of one repetition
   bool interleave = true;
@@ -24,7 +27,7 @@ struct RunnerOptions {
 /// Runs the cases under Google Benchmark: each is prepared, checked against the reference and
 /// warmed up, then all repetitions are taken in random order over all cases. A case that throws
 /// costs only itself. Stops early, with what was measured, when interrupted().
-std::vector<CaseResult> run_cases(const std::vector<SuiteCase>& cases, RunEnvironment& environment,
+std::vector<CaseResult> run_cases(const std::vector<SuiteCase>& cases,
                                   const RunnerOptions& options);
 
 }  // namespace trainbench
