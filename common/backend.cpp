@@ -3,8 +3,7 @@
 namespace trainbench {
 
 Tensor allocate_step_state(Backend& backend, const StepState& initial) {
-  const Tensor state =
-      backend.allocate(Shape{sizeof(StepState)}, DType::u8, MemoryKind::workspace);
+  const Tensor state = backend.allocate(Shape{sizeof(StepState)}, DType::u8, MemoryKind::workspace);
   backend.copy_from_host(state, &initial);
   return state;
 }

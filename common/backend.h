@@ -48,12 +48,12 @@ struct MatmulForm {
 
 /// What is done to the product on its way to memory; absent tensors and `none` mean "nothing".
 struct MatmulEpilogue {
-  ConstTensor bias;                            ///< [n], added to every row
-  Activation activation = Activation::none;    ///< then applied
-  Tensor saved;                                ///< out: what activation_backward needs of it
-  Activation gradient_of = Activation::none;   ///< or: multiply by this activation's derivative,
-  ConstTensor gradient_saved;                  ///< saved when that activation ran on [m, n]
-  Tensor bias_gradient;                        ///< out, [m]: sums of the rows of op(A)
+  ConstTensor bias;                           ///< [n], added to every row
+  Activation activation = Activation::none;   ///< then applied
+  Tensor saved;                               ///< out: what activation_backward needs of it
+  Activation gradient_of = Activation::none;  ///< or: multiply by this activation's derivative,
+  ConstTensor gradient_saved;                 ///< saved when that activation ran on [m, n]
+  Tensor bias_gradient;                       ///< out, [m]: sums of the rows of op(A)
 };
 
 /// One range of the flat parameter buffers, as an optimizer sees it. All have the same elements.

@@ -149,8 +149,9 @@ class SuiteRun {
                               {"tolerance", warmup.tolerance}};
     context["clock"] = {
         {"resident", "batches on the device; forward, loss, backward, update; no transfers"},
-        {"end-to-end", "gathering the batch, its copy to the device, the step; loss read once a "
-                       "repetition"},
+        {"end-to-end",
+         "gathering the batch, its copy to the device, the step; loss read once a "
+         "repetition"},
         {"wall_time", "host monotonic clock around all steps of a repetition, device finished"},
         {"gpu_time", "device events around the same steps"}};
     context["flop_model"] =
@@ -174,12 +175,9 @@ class SuiteRun {
 
   nlohmann::ordered_json device_json(const DeviceInfo& info, int threads) {
     const Peaks& peaks = environment_.devices.peaks(info.kind, threads);
-    nlohmann::ordered_json json{{"kind", info.kind},
-                                {"name", info.name},
-                                {"simulated", info.simulated},
-                                {"memory_bytes", info.memory_bytes},
-                                {"units", info.units},
-                                {"lanes", info.lanes},
+    nlohmann::ordered_json json{{"kind", info.kind},           {"name", info.name},
+                                {"simulated", info.simulated}, {"memory_bytes", info.memory_bytes},
+                                {"units", info.units},         {"lanes", info.lanes},
                                 {"clock", info.clock}};
     if (info.kind == "cpu") json["threads"] = threads;
     json["peaks"] = {{"flops", peaks.flops}, {"bandwidth", peaks.bandwidth}};
@@ -201,8 +199,7 @@ class SuiteRun {
       }
       const std::string& device = result.id.device;
       result.simulated = environment_.devices.info(device).simulated;
-      const auto threads =
-          static_cast<int>(result.id.integer("threads", device_threads(device)));
+      const auto threads = static_cast<int>(result.id.integer("threads", device_threads(device)));
       add_rates(result, environment_.devices.peaks(device, threads));
     }
   }
@@ -273,8 +270,9 @@ void register_run(CLI::App& app, const std::vector<std::string>& google_benchmar
       ->capture_default_str();
   command->add_option("--gpu", options->gpu_index, "Index of the GPU to use")
       ->check(CLI::NonNegativeNumber);
-  command->footer("Flags for Google Benchmark follow --, for example\n"
-                  "  trainbench run quick -- --benchmark_enable_random_interleaving=false");
+  command->footer(
+      "Flags for Google Benchmark follow --, for example\n"
+      "  trainbench run quick -- --benchmark_enable_random_interleaving=false");
   command->callback([options, &action] {
     action = [options] {
       require_allowed_flags(options->google_benchmark_flags);

@@ -11,8 +11,9 @@
 
 namespace trainbench {
 
-/// What a number of iterations took. `wall` is the host's monotonic clock from the first call to the
-/// device having finished; `device` the device's own events, absent where the host is the device.
+/// What a number of iterations took. `wall` is the host's monotonic clock from the first call to
+/// the device having finished; `device` the device's own events, absent where the host is the
+/// device.
 struct Measurement {
   double wall_seconds = 0;
   std::optional<double> device_seconds;

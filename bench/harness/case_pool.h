@@ -9,8 +9,8 @@
 
 namespace trainbench {
 
-/// Keeps cases prepared between their repetitions, as many as fit the bounds: with interleaving each
-/// repetition of a case comes back after others have run. The least recently used goes first.
+/// Keeps cases prepared between their repetitions, as many as fit the bounds: with interleaving
+/// each repetition of a case comes back after others have run. The least recently used goes first.
 class CasePool {
  public:
   using Prepare = std::function<std::unique_ptr<PreparedCase>(std::size_t index)>;

@@ -30,8 +30,8 @@ void require_allowed_flags(const std::vector<std::string>& flags) {
   for (const std::string& flag : flags) {
     const std::string name = flag.substr(0, flag.find('='));
     if (std::find(kAllowed.begin(), kAllowed.end(), name) == kAllowed.end()) {
-      throw InputError("\"" + flag + "\" after -- is not passed to Google Benchmark; allowed: " +
-                       allowed);
+      throw InputError("\"" + flag +
+                       "\" after -- is not passed to Google Benchmark; allowed: " + allowed);
     }
   }
 }

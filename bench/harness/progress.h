@@ -5,8 +5,8 @@
 
 namespace trainbench {
 
-/// One live line on standard error: what runs, how far the whole is, how long it still takes. Writes
-/// nothing unless standard error is a terminal.
+/// One live line on standard error: what runs, how far the whole is, how long it still takes.
+/// Writes nothing unless standard error is a terminal.
 class Progress {
  public:
   Progress();

@@ -33,8 +33,9 @@ WarmupResult warm_up(const WarmupRule& rule, const std::function<double(std::int
     result.seconds += seconds;
     const double each = seconds / static_cast<double>(group);
     if (seconds < kShortestSample && result.seconds < rule.max_seconds) {
-      group = std::clamp(static_cast<std::int64_t>(std::ceil(kShortestSample / std::max(each, 1e-9))),
-                         group + 1, group * 16);
+      group =
+          std::clamp(static_cast<std::int64_t>(std::ceil(kShortestSample / std::max(each, 1e-9))),
+                     group + 1, group * 16);
       samples.clear();
       result.seconds_per_iteration = each;
       continue;

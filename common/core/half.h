@@ -18,7 +18,7 @@ struct Float16 {
     const auto x = std::bit_cast<std::uint32_t>(value);
     const std::uint32_t sign = (x >> 16) & 0x8000u;
     const std::uint32_t magnitude = x & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) return static_cast<std::uint16_t>(sign | 0x7e00u);  // NaN
+    if (magnitude > 0x7f800000u) return static_cast<std::uint16_t>(sign | 0x7e00u);   // NaN
     if (magnitude >= 0x477ff000u) return static_cast<std::uint16_t>(sign | 0x7c00u);  // overflow
     if (magnitude < 0x38800000u) {
       // Subnormal result: adding 0.5 aligns the last kept bit with float's, so that the float adder

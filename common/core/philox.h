@@ -18,18 +18,17 @@ struct PhiloxWords {
 };
 
 /// Philox4x32-10, a counter-based generator: the four words depend on counter and key alone, so any
-/// thread of any device gets the same ones. Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as
-/// easy as 1, 2, 3", SC 2011.
+/// thread of any device gets the same ones. Salmon, Moraes, Dror, Shaw: "Parallel random numbers:
+/// as easy as 1, 2, 3", SC 2011.
 TRAINBENCH_HOST_DEVICE constexpr PhiloxWords philox4x32(PhiloxWords counter, std::uint32_t key0,
                                                         std::uint32_t key1) {
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t product0 = std::uint64_t{0xD2511F53u} * counter.word[0];
     const std::uint64_t product1 = std::uint64_t{0xCD9E8D57u} * counter.word[2];
-    counter = PhiloxWords{
-        {static_cast<std::uint32_t>(product1 >> 32) ^ counter.word[1] ^ key0,
-         static_cast<std::uint32_t>(product1),
-         static_cast<std::uint32_t>(product0 >> 32) ^ counter.word[3] ^ key1,
-         static_cast<std::uint32_t>(product0)}};
+    counter = PhiloxWords{{static_cast<std::uint32_t>(product1 >> 32) ^ counter.word[1] ^ key0,
+                           static_cast<std::uint32_t>(product1),
+                           static_cast<std::uint32_t>(product0 >> 32) ^ counter.word[3] ^ key1,
+                           static_cast<std::uint32_t>(product0)}};
     key0 += 0x9E3779B9u;
     key1 += 0xBB67AE85u;
   }

@@ -23,7 +23,8 @@ constexpr DType dtype_of() {
 }
 
 /// View of row-major, contiguous elements in some device's memory. Owns nothing. `Void` is `void`
-/// or `const void`. A view without data but with a shape is legal on a backend that touches no data.
+/// or `const void`. A view without data but with a shape is legal on a backend that touches no
+/// data.
 template <class Void>
 struct BasicTensor {
   Void* data = nullptr;
@@ -35,8 +36,8 @@ struct BasicTensor {
       : data(data_in), shape(shape_in), dtype(dtype_in) {}
   /// A mutable view converts to a constant one.
   template <class Other>
-    requires(std::is_const_v<Void> && !std::is_const_v<Other>)
-  BasicTensor(const BasicTensor<Other>& other)  // NOLINT: implicit like T* to const T*
+  requires(std::is_const_v<Void> && !std::is_const_v<Other>)
+      BasicTensor(const BasicTensor<Other>& other)  // NOLINT: implicit like T* to const T*
       : data(other.data), shape(other.shape), dtype(other.dtype) {}
 
   std::int64_t elements() const { return shape.elements(); }
@@ -63,9 +64,9 @@ struct BasicTensor {
   BasicTensor range(std::int64_t first, std::int64_t count) const {
     require(first >= 0 && count >= 0 && first + count <= elements(), "a range lies in its tensor");
     using Byte = std::conditional_t<std::is_const_v<Void>, const std::byte, std::byte>;
-    Byte* start = data == nullptr ? nullptr
-                                  : static_cast<Byte*>(data) +
-                                        static_cast<std::size_t>(first) * size_of(dtype);
+    Byte* start = data == nullptr
+                      ? nullptr
+                      : static_cast<Byte*>(data) + static_cast<std::size_t>(first) * size_of(dtype);
     return BasicTensor(start, Shape{count}, dtype);
   }
 };

@@ -9,8 +9,8 @@ std::int64_t SizeReader::get(const std::string& name, std::int64_t fallback) {
   const auto found = sizes_.find(name);
   if (found == sizes_.end()) return fallback;
   if (found->second <= 0) {
-    throw InputError("size \"" + name + "\" of " + model_ + " is " +
-                     std::to_string(found->second) + "; it must be at least 1");
+    throw InputError("size \"" + name + "\" of " + model_ + " is " + std::to_string(found->second) +
+                     "; it must be at least 1");
   }
   return found->second;
 }

@@ -9,17 +9,16 @@ Trainer::Trainer(Backend& backend, const Workload& workload, const TrainerOption
   const Precision& precision = options_.precision;
   backend_.require_precision(precision);
   model_ = workload.make(workload, options_.sizes);
-  parameters_ =
-      std::make_unique<Parameters>(backend_, model_->layout(), precision, options_.seed);
+  parameters_ = std::make_unique<Parameters>(backend_, model_->layout(), precision, options_.seed);
   optimizer_ = std::make_unique<Optimizer>(backend_, *parameters_, workload.optimizer);
   model_->allocate(backend_, {.batch = options_.batch,
                               .compute = precision.compute,
                               .master = precision.master,
                               .training = true});
   scaling_.enabled = precision.loss_scaling;
-  state_ = allocate_step_state(
-      backend_, {.learning_rate = static_cast<float>(workload.learning_rate),
-                 .loss_scale = scaling_.enabled ? scaling_.initial : 1.0f});
+  state_ =
+      allocate_step_state(backend_, {.learning_rate = static_cast<float>(workload.learning_rate),
+                                     .loss_scale = scaling_.enabled ? scaling_.initial : 1.0f});
   mean_loss_ = backend_.allocate(Shape{1}, precision.master, MemoryKind::workspace);
 }
 

@@ -2,11 +2,10 @@
 
 #include <cstdint>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <nlohmann/json.hpp>
 
 #include "common/backend.h"
 
@@ -16,10 +15,10 @@ enum class Status : std::uint8_t { ok, failed, skipped };
 
 /// What identifies a case. Its name, `family/case/device/precision/key:value...`, is made of these.
 struct CaseId {
-  std::string family;     ///< "train"
-  std::string name;       ///< "mlp"
-  std::string device;     ///< "cpu" or "gpu"
-  std::string precision;  ///< "fp32"
+  std::string family;                                     ///< "train"
+  std::string name;                                       ///< "mlp"
+  std::string device;                                     ///< "cpu" or "gpu"
+  std::string precision;                                  ///< "fp32"
   std::vector<std::pair<std::string, std::string>> keys;  ///< {"batch", "256"}, in printed order
 
   std::string full_name() const;

@@ -25,9 +25,8 @@ TEST(WarmUp, EndsWhenSamplesAgree) {
 
 TEST(WarmUp, StopsByTimeWhenSamplesNeverAgree) {
   int calls = 0;
-  const WarmupResult result = warm_up(kRule, [&](std::int64_t) {
-    return ++calls % 2 == 0 ? 0.1 : 0.2;
-  });
+  const WarmupResult result =
+      warm_up(kRule, [&](std::int64_t) { return ++calls % 2 == 0 ? 0.1 : 0.2; });
   EXPECT_FALSE(result.agreed);
   EXPECT_GE(result.seconds, kRule.max_seconds);
   EXPECT_LT(result.seconds, kRule.max_seconds + 0.2);
