@@ -1,7 +1,7 @@
 # Functions that register tests. One CTest entry is one test program: GoogleTest's own cases show in its output.
 
 set(TRAINBENCH_GPU_TEST_VARIANTS "" CACHE STRING
-    "Further runs of the GPU tests, NAME=OPTIONS each, with OPTIONS put before the launcher's \"--\": \"racecheck=--racecheck;seed1=--seed 1\"")
+    "Further runs of the GPU tests, NAME=OPTION,... each, the options put before the launcher's \"--\": \"racecheck=--racecheck;seed1=--seed,1\"")
 
 # trainbench_test(NAME sources... [LIBS libraries...] [LABELS labels...]): a GoogleTest program on the CPU. The
 # label slow keeps it out of the sanitizers' runs.
@@ -30,10 +30,10 @@ function(trainbench_gpu_test name)
     foreach(variant IN LISTS TRAINBENCH_GPU_TEST_VARIANTS)
       string(REGEX MATCH "^([^=]+)=(.*)$" matched "${variant}")
       if(NOT matched)
-        message(FATAL_ERROR "TRAINBENCH_GPU_TEST_VARIANTS: '${variant}' is not NAME=OPTIONS")
+        message(FATAL_ERROR "TRAINBENCH_GPU_TEST_VARIANTS: '${variant}' is not NAME=OPTION,...")
       endif()
       set(label ${CMAKE_MATCH_1})
-      separate_arguments(options UNIX_COMMAND "${CMAKE_MATCH_2}")
+      string(REPLACE "," ";" options "${CMAKE_MATCH_2}")
       if(label MATCHES "^(${arg_VARIANTS})$")
         trainbench_add_gpu_run(${name}.${label} ${name} "${options}")
       endif()

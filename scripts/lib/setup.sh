@@ -86,7 +86,7 @@ build_targets() {
     die 2 "cmake $version is too old; 3.25 or newer is needed (Debian 12, Ubuntu 24.04)"
 
   local -a arguments launcher=()
-  read -ra arguments <<<"${TRAINBENCH_CMAKE_ARGS:-}"
+  read -rd '' -a arguments <<<"${TRAINBENCH_CMAKE_ARGS:-}" || true
   if command -v ccache >/dev/null; then
     launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_CUDA_COMPILER_LAUNCHER=ccache)
   fi

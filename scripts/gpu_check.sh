@@ -1,0 +1,122 @@
+#!/usr/bin/env bash
+# One command for a machine that has a GPU, its driver and the CUDA libraries, but nothing to install from:
+#   scripts/gpu_check.sh prepare [FOLDER]   here: builds everything and packs it into FOLDER (build/gpu-check), <= 64 MiB
+#   FOLDER/gpu_check.sh                     there: runs the stages and writes the results
+# The stages come in order of value, each in a process of its own with a time limit, all within 8 minutes; one that
+# fails does not stop the next. Results go to $OUT where that is set, else to results/gpu-check-DATE; each file is
+# written as its stage runs. The exit status is 1 where a stage failed.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+
+prepare() {
+  # Any x86-64 CPU with AVX2; the GPU's architectures with their machine code, and PTX for newer ones.
+  export TRAINBENCH_PRESET=gpu-check
+  # shellcheck source=scripts/lib/setup.sh
+  . "$here/lib/setup.sh"
+  local folder=${1:-$root/build/gpu-check-packed} stage=$build/payload program data size
+  need_packages "${build_packages[@]}"
+  build_targets all
+  rm -rf "$stage" "$folder"
+  mkdir -p "$stage/bin" "$stage/lib" "$stage/tests" "$folder"
+  quietly install cmake --install "$build" --prefix "$stage" --strip
+  while read -r program; do
+    quietly strip strip -o "$stage/tests/$(basename "$program")" "$program"
+  done < <(cd "$build" && ctest --show-only=json-v1 -L gpu | grep -o "\"$build/tests/[^\"]*\"" | tr -d '"' | sort -u)
+  # CUDA's libraries and the C and C++ runtimes are that machine's own.
+  ldd "$stage/bin/trainbench" | awk '$3 ~ /^\// { print $3 }' |
+    grep -vE '/(libc|libm|libstdc\+\+|libgcc_s|libcuda|libcudart|libcublas|libcublasLt|libcudnn|libnvidia-ml)\.so' |
+    xargs -I{} cp -L {} "$stage/lib/"
+  for data in /usr/share/datasets/fashion-mnist; do
+    if [ -d "$data" ]; then cp -rL "$data" "$stage/fashion-mnist"; fi
+  done
+  if [ -f "$root/scripts/peers/pytorch.py" ]; then cp "$root/scripts/peers/pytorch.py" "$stage/"; fi
+  say "packing"
+  tar -C "$stage" -cf - . | xz -T0 >"$folder/payload.tar.xz"
+  cp "$here/gpu_check.sh" "$folder/"
+  size=$(du -sk "$folder" | cut -f1)
+  [ "$size" -le 65536 ] || die 1 "$folder holds $size KiB, more than 65536"
+  say "packed $folder, $size KiB; there: bash $(basename "$folder")/gpu_check.sh"
+}
+
+budget_s=480
+summary=()
+failures=0
+
+# stage NAME LIMIT_S COMMAND...: output to NAME.txt, as it comes; the rest of the budget where that is shorter.
+stage() {
+  local name=$1 limit=$2 begin=$SECONDS left=$((budget_s - SECONDS)) status=0 word
+  shift 2
+  [ "$limit" -le "$left" ] || limit=$left
+  if [ "$limit" -lt 5 ]; then
+    word="not run, the time is used up"
+    failures=$((failures + 1))
+  else
+    timeout --kill-after=5 "$limit" "$@" >"$results/$name.txt" 2>&1 </dev/null || status=$?
+    case $status in
+      0) word=passed ;;
+      124 | 137) word="stopped after its $limit s" ;;
+      *) word="failed with exit status $status: $(grep -v '^$' "$results/$name.txt" | tail -n 1 | cut -c1-150)" ;;
+    esac
+    [ "$status" -eq 0 ] || failures=$((failures + 1))
+  fi
+  summary+=("$(printf '%-8s %4d s  %s' "$name" $((SECONDS - begin)) "$word")")
+  printf '%s\n' "${summary[@]}" >"$results/summary.txt"
+  echo "${summary[-1]}"
+}
+
+# The folders that may hold CUDA's libraries: the toolkit's, and those of NVIDIA's Python packages.
+cuda_folders() {
+  ls -d /usr/local/cuda/lib64 /usr/local/cuda/targets/x86_64-linux/lib /usr/local/nvidia/lib64 2>/dev/null || true
+  python3 - 2>/dev/null <<'PYTHON' || true
+import glob, site, sys
+for folder in {*site.getsitepackages(), *sys.path}:
+    for library in glob.glob(folder + "/nvidia/*/lib"):
+        print(library)
+PYTHON
+}
+
+gpu_tests() {
+  local program status failed=0
+  for program in "$1"/tests/*; do
+    status=0
+    echo "== $(basename "$program")"
+    TRAINBENCH_REQUIRE_GPU=1 "$program" --gtest_brief=1 || status=$?
+    [ "$status" -eq 0 ] || failed=1
+  done
+  return $failed
+}
+
+run() {
+  local payload data=synthetic device=${TRAINBENCH_GPU_CHECK_DEVICES:-cpu,gpu}
+  results=${OUT:-results/gpu-check-$(date +%Y%m%d-%H%M%S)}
+  mkdir -p "$results"
+  results=$(cd "$results" && pwd)
+  payload=$(mktemp -d)
+  trap 'rm -rf "$payload"' EXIT
+  tar -C "$payload" -xJf "$here/payload.tar.xz" ||
+    python3 -m tarfile -e "$here/payload.tar.xz" "$payload"
+  [ ! -d "$payload/fashion-mnist" ] || data=$payload/fashion-mnist
+  export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$payload/lib:$(cuda_folders | paste -sd:)
+  export PATH=$payload/bin:$PATH
+
+  stage verify 120 trainbench verify --device gpu
+  stage info 60 trainbench info --json
+  stage train 180 trainbench run quick --filter '^train/' --device "$device" --data "$data" --out "$results/train.json"
+  stage rest 120 trainbench run quick --filter '^(?!train/)' --device "$device" --data "$data" --out "$results/rest.json"
+  stage tests 120 bash "$here/gpu_check.sh" tests "$payload"
+  if [ -f "$payload/pytorch.py" ] && python3 -c 'import torch' 2>/dev/null; then
+    stage pytorch 60 python3 "$payload/pytorch.py" --device cuda
+  fi
+  echo "$((SECONDS)) s, $failures stages failed; results in $results"
+  [ "$failures" -eq 0 ]
+}
+
+case ${1:-run} in
+  prepare) prepare "${@:2}" ;;
+  tests) gpu_tests "$2" ;;
+  run) run ;;
+  *)
+    echo "gpu_check.sh: unknown argument '$1'; it takes prepare [FOLDER], or nothing" >&2
+    exit 2
+    ;;
+esac
