@@ -1,0 +1,134 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/backend.h"
+#include "common/check/bounds.h"
+#include "common/check/host_tensor.h"
+
+namespace trainbench {
+
+struct CheckOptions {
+  std::int64_t samples = 4096;  ///< outputs recomputed of each result; all of a smaller one
+  std::uint64_t seed = 1;       ///< of the choice of samples
+};
+
+/// How one result of one distinct operation compared, over all its calls.
+struct OutputCheck {
+  std::string operation;  ///< "matmul 256x2048x784 NT f32"
+  std::string output;     ///< "c", "bias_gradient", "velocity"
+  std::int64_t calls = 0;
+  std::int64_t compared = 0;  ///< elements that were recomputed
+  std::int64_t failures = 0;  ///< those outside their bound
+
+  /// Largest error, and the same over the largest magnitude in its tensor.
+  double max_error = 0;
+  double max_relative_error = 0;
+
+  /// The worst element: the one whose error is the largest part of its bound. `used` is that part;
+  /// infinite where Inf or NaN came or a result that must be exact is not.
+  double used = 0;
+  std::int64_t worst_index = 0;
+  double worst_value = 0;
+  double worst_reference = 0;
+  double worst_bound = 0;
+
+  bool passed() const { return failures == 0; }
+};
+
+/// Runs every operation on another backend and checks its results: each sampled element is
+/// recomputed in double from the operands that the device really had (reference.h) and must lie
+/// within the bound that the dtype and the lengths of its sums allow (bounds.h). To check a
+/// training step at the timed shape, provider and layout:
+///
+///   CheckBackend check(backend);
+///   trainer.step(check, batch);
+///   if (!check.passed()) throw DeviceError(check.failure());
+///
+/// Every check waits for the device and copies operands to the host, so none can be recorded. A
+/// backward pass can be checked if its forward pass went through the same object, which knows what
+/// the opaque saved tensors stand for.
+class CheckBackend : public Backend {
+ public:
+  explicit CheckBackend(Backend& inner, const CheckOptions& options = {});
+
+  /// In the order of their first call.
+  const std::vector<OutputCheck>& outputs() const { return outputs_; }
+  bool passed() const;
+  /// One line on the first failure; empty if there is none.
+  std::string failure() const;
+  double max_relative_error() const;
+
+  Tensor allocate(Shape shape, DType dtype, MemoryKind kind) override {
+    return inner_.allocate(shape, dtype, kind);
+  }
+  MemoryUse memory() const override { return inner_.memory(); }
+  Tensor allocate_saved(Activation activation, std::int64_t m, std::int64_t n,
+                        DType dtype) override {
+    return inner_.allocate_saved(activation, m, n, dtype);
+  }
+  std::unique_ptr<BatchChannel> make_channel(std::size_t slot_bytes, int slots) override {
+    return inner_.make_channel(slot_bytes, slots);
+  }
+  void copy_from_host(Tensor to, const void* from) override { inner_.copy_from_host(to, from); }
+  void copy_to_host(void* to, ConstTensor from) override { inner_.copy_to_host(to, from); }
+  void copy(ConstTensor from, Tensor to) override;
+  void fill_zero(Tensor tensor) override;
+
+  void synchronize() override { inner_.synchronize(); }
+  std::unique_ptr<Recording> record(const std::function<void()>& work) override;
+  std::unique_ptr<DeviceTimer> make_timer() override { return inner_.make_timer(); }
+  std::vector<Served> served() const override { return inner_.served(); }
+  void require_precision(const Precision& precision) const override {
+    inner_.require_precision(precision);
+  }
+
+  void cast(ConstTensor from, Tensor to) override;
+  void normalize_bytes(ConstTensor from, Tensor to, float scale, float shift) override;
+  void matmul(const MatmulForm& form, ConstTensor a, ConstTensor b, Tensor c,
+              const MatmulEpilogue& epilogue) override;
+  void add_bias(Tensor x, ConstTensor bias) override;
+  void activation_forward(Activation activation, Tensor x, Tensor saved) override;
+  void activation_backward(Activation activation, ConstTensor saved, Tensor dx) override;
+  void bias_gradient(ConstTensor dy, Tensor db) override;
+  void softmax_cross_entropy(ConstTensor logits, ConstTensor labels, Tensor losses, Tensor gradient,
+                             ConstTensor state) override;
+  void mean(ConstTensor values, Tensor mean) override;
+  void check_finite(ConstTensor gradients, Tensor state) override;
+  void sgd(const SgdOptions& options, const ParameterUpdate& update, Tensor velocity,
+           ConstTensor state) override;
+  void adamw(const AdamOptions& options, const ParameterUpdate& update, Tensor first_moment,
+             Tensor second_moment, ConstTensor state) override;
+  void finish_step(const LossScaling& scaling, Tensor state) override;
+
+ private:
+  /// An element's right value by its index, and how far the device's may be from it.
+  using Reference = std::function<Expected(std::int64_t)>;
+  using Held = std::shared_ptr<const HostTensor>;
+
+  Held hold(ConstTensor tensor);
+  StepState state_of(ConstTensor state) { return read_step_state(inner_, state); }
+  void compare(const std::string& operation, const std::string& output, const ConstTensor& tensor,
+               const Reference& reference);
+  void compare_state(const std::string& operation, const StepState& expected, ConstTensor state);
+  void compare_update(const std::string& operation, const ParameterUpdate& update,
+                      const Reference& weight);
+  OutputCheck& entry(const std::string& operation, const std::string& output);
+  /// What the activation that left `saved` was applied to.
+  const Reference& activation_input(ConstTensor saved) const;
+  /// The activation's derivative there, as the device can know it from what it saved.
+  Expected slope(Activation activation, ConstTensor saved, std::int64_t index, DType dtype) const;
+
+  Backend& inner_;
+  CheckOptions options_;
+  std::vector<OutputCheck> outputs_;
+  std::map<const void*, Reference> activation_inputs_;
+  std::uint64_t comparisons_ = 0;
+};
+
+}  // namespace trainbench
