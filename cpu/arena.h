@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "common/core/tensor.h"
+#include "common/memory.h"
+
+namespace trainbench {
+
+/// Aligned memory, touched first by the threads that will work on it; large blocks ask for huge
+/// pages.
+class CpuBuffer {
+ public:
+  CpuBuffer() = default;
+  CpuBuffer(std::size_t bytes, int threads, std::size_t stagger);
+
+  std::byte* data() const { return start_; }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  struct Free {
+    void operator()(std::byte* block) const;
+  };
+  std::unique_ptr<std::byte, Free> block_;
+  std::byte* start_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+/// Owns all memory of a backend and knows what it is for.
+class Arena {
+ public:
+  explicit Arena(int threads) : threads_(threads) {}
+
+  Tensor allocate(Shape shape, DType dtype, MemoryKind kind);
+
+  /// Workspace that operations share, one block a slot: at least `bytes`, grown when needed.
+  /// Growing invalidates what the slot held.
+  void* scratch(std::size_t slot, std::size_t bytes);
+
+  MemoryUse memory() const;
+
+ private:
+  CpuBuffer make(std::size_t bytes);
+
+  int threads_;
+  std::vector<CpuBuffer> buffers_;
+  std::vector<CpuBuffer> scratch_;
+  MemoryUse use_;
+};
+
+}  // namespace trainbench

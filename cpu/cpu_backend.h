@@ -1,0 +1,77 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/backend.h"
+#include "cpu/arena.h"
+#include "cpu/providers/provider.h"
+
+namespace trainbench {
+
+struct CpuOptions {
+  int threads = 0;                ///< 0: the physical cores that this process may use
+  std::string provider = "auto";  ///< of matmul: eigen, blas, onednn; auto: the fastest per shape
+};
+
+/// Throws InputError for a provider that is unknown or not in this build.
+std::unique_ptr<Backend> make_cpu_backend(const CpuOptions& options);
+
+/// The operations on host memory, each spread over a fixed number of OpenMP threads. Calls return
+/// when the work is done.
+class CpuBackend final : public Backend {
+ public:
+  explicit CpuBackend(const CpuOptions& options);
+
+  Tensor allocate(Shape shape, DType dtype, MemoryKind kind) override;
+  MemoryUse memory() const override { return arena_.memory(); }
+  Tensor allocate_saved(Activation activation, std::int64_t m, std::int64_t n,
+                        DType dtype) override;
+  std::unique_ptr<BatchChannel> make_channel(std::size_t slot_bytes, int slots) override;
+  void copy_from_host(Tensor to, const void* from) override;
+  void copy_to_host(void* to, ConstTensor from) override;
+  void copy(ConstTensor from, Tensor to) override;
+  void fill_zero(Tensor tensor) override;
+
+  void synchronize() override {}
+  std::unique_ptr<Recording> record(const std::function<void()>& work) override;
+  std::unique_ptr<DeviceTimer> make_timer() override;
+  std::vector<Served> served() const override;
+  void require_precision(const Precision& precision) const override;
+
+  void cast(ConstTensor from, Tensor to) override;
+  void normalize_bytes(ConstTensor from, Tensor to, float scale, float shift) override;
+
+  void matmul(const MatmulForm& form, ConstTensor a, ConstTensor b, Tensor c,
+              const MatmulEpilogue& epilogue) override;
+
+  void add_bias(Tensor x, ConstTensor bias) override;
+  void activation_forward(Activation activation, Tensor x, Tensor saved) override;
+  void activation_backward(Activation activation, ConstTensor saved, Tensor dx) override;
+  void bias_gradient(ConstTensor dy, Tensor db) override;
+
+  void softmax_cross_entropy(ConstTensor logits, ConstTensor labels, Tensor losses, Tensor gradient,
+                             ConstTensor state) override;
+  void mean(ConstTensor values, Tensor mean) override;
+
+  void check_finite(ConstTensor gradients, Tensor state) override;
+  void sgd(const SgdOptions& options, const ParameterUpdate& update, Tensor velocity,
+           ConstTensor state) override;
+  void adamw(const AdamOptions& options, const ParameterUpdate& update, Tensor first_moment,
+             Tensor second_moment, ConstTensor state) override;
+  void finish_step(const LossScaling& scaling, Tensor state) override;
+
+ private:
+  /// A float copy of a 16-bit operand, in scratch memory.
+  const void* widened(ConstTensor from, std::size_t slot);
+  void multiply(const MatmulProblem& problem, const MatmulOperands& operands);
+
+  int threads_;
+  Arena arena_;
+  std::vector<const MatmulProvider*> providers_;
+  std::map<MatmulProblem, std::unique_ptr<MatmulPlan>> plans_;
+};
+
+}  // namespace trainbench

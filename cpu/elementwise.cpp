@@ -1,0 +1,202 @@
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "common/core/dispatch.h"
+#include "cpu/activations.h"
+#include "cpu/cpu_backend.h"
+#include "cpu/epilogue.h"
+#include "cpu/parallel.h"
+
+namespace trainbench {
+namespace {
+
+/// The epilogue on one block of a row, by element type.
+template <class T>
+class BlockEpilogue {
+ public:
+  BlockEpilogue(const void* product, bool accumulate, Tensor c, const MatmulEpilogue& epilogue)
+      : product_(static_cast<const Wide<T>*>(product)),
+        c_(c.as<T>()),
+        in_place_(product == c.data),
+        accumulate_(accumulate),
+        epilogue_(epilogue),
+        bias_(epilogue.bias.absent() ? nullptr : epilogue.bias.as<T>()) {}
+
+  /// `count` elements from `offset` on, which is column `column` of its row.
+  void apply(std::int64_t offset, std::int64_t column, std::int64_t count) const {
+    Block<T> c_block;
+    Wide<T>* x = gather(c_block, offset, count);
+    if (bias_ != nullptr) {
+      Block<T> bias_block;
+      const Wide<T>* bias = bias_block.read(bias_ + column, count);
+#pragma omp simd
+      for (std::int64_t i = 0; i < count; ++i) x[i] += bias[i];
+    }
+    activate(x, offset, count);
+    differentiate(x, offset, count);
+    c_block.store(c_ + offset, count);
+  }
+
+ private:
+  Wide<T>* gather(Block<T>& block, std::int64_t offset, std::int64_t count) const {
+    if (in_place_) return block.load(c_ + offset, count);
+    const Wide<T>* product = product_ + offset;
+    if (accumulate_) {
+      Wide<T>* x = block.load(c_ + offset, count);
+#pragma omp simd
+      for (std::int64_t i = 0; i < count; ++i) x[i] += product[i];
+      return x;
+    }
+    Wide<T>* x = block.target(c_ + offset);
+    std::copy(product, product + count, x);
+    return x;
+  }
+
+  void activate(Wide<T>* x, std::int64_t offset, std::int64_t count) const {
+    const Tensor& saved = epilogue_.saved;
+    if (epilogue_.activation == Activation::relu) {
+      relu_forward(x, saved.absent() ? nullptr : saved.as<std::uint8_t>() + offset, count);
+    } else if (epilogue_.activation == Activation::gelu) {
+      if (!saved.absent()) write(saved.as<T>() + offset, x, count);
+      Gelu<Wide<T>>::forward(x, count);
+    }
+  }
+
+  void differentiate(Wide<T>* x, std::int64_t offset, std::int64_t count) const {
+    const ConstTensor& saved = epilogue_.gradient_saved;
+    if (epilogue_.gradient_of == Activation::relu) {
+      relu_backward(saved.as<std::uint8_t>() + offset, x, count);
+    } else if (epilogue_.gradient_of == Activation::gelu) {
+      Block<T> block;
+      Gelu<Wide<T>>::backward(block.read(saved.as<T>() + offset, count), x, count);
+    }
+  }
+
+  static void write(T* to, const Wide<T>* from, std::int64_t count) {
+    if constexpr (Block<T>::kDirect) {
+      std::copy(from, from + count, to);
+    } else {
+      convert(from, to, count);
+    }
+  }
+
+  const Wide<T>* product_;
+  T* c_;
+  bool in_place_;
+  bool accumulate_;
+  const MatmulEpilogue& epilogue_;
+  const T* bias_;
+};
+
+void require_epilogue(const Tensor& c, const MatmulEpilogue& e) {
+  require(c.shape.rank() == 2, "an epilogue works on a matrix");
+  require(e.bias.absent() || (e.bias.elements() == c.shape[1] && e.bias.dtype == c.dtype),
+          "a bias has one element a column, in the dtype of what it is added to");
+  require(e.saved.absent() || e.saved.elements() == c.elements(),
+          "an activation saves one element for each of its own");
+  require(e.gradient_of == Activation::none || e.gradient_saved.elements() == c.elements(),
+          "a saved activation fits the gradient");
+}
+
+}  // namespace
+
+void apply_epilogue(int threads, const void* product, bool accumulate, Tensor c,
+                    const MatmulEpilogue& epilogue) {
+  require_epilogue(c, epilogue);
+  dispatch_float(c.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const BlockEpilogue<T> kernel(product, accumulate, c, epilogue);
+    const std::int64_t columns = c.shape[1];
+    const std::int64_t grain =
+        std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(1, columns));
+    parallel_ranges(threads, c.shape[0], grain, [&kernel, columns](Range rows) {
+      for (std::int64_t row = rows.first; row < rows.last; ++row) {
+        for (std::int64_t column = 0; column < columns; column += kBlock) {
+          kernel.apply(row * columns + column, column, std::min(kBlock, columns - column));
+        }
+      }
+    });
+  });
+}
+
+void column_sums(int threads, ConstTensor x, Tensor sums) {
+  require(x.shape.rank() == 2 && sums.elements() == x.shape[1], "one sum for each column");
+  dispatch_float(x.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    dispatch_float(sums.dtype, [&](auto sum_tag) {
+      using Sum = typename decltype(sum_tag)::type;
+      const T* from = x.as<T>();
+      Sum* to = sums.as<Sum>();
+      const std::int64_t rows = x.shape[0];
+      const std::int64_t columns = x.shape[1];
+      // Each thread has its own columns and adds their rows in order. 64 columns are two or more
+      // cache lines, so that threads do not share one.
+      parallel_ranges(threads, columns, 64, [=](Range part) {
+        for (std::int64_t first = part.first; first < part.last; first += kBlock) {
+          const std::int64_t count = std::min(kBlock, part.last - first);
+          alignas(64) Wide<T> total[kBlock] = {};
+          Block<T> block;
+          for (std::int64_t row = 0; row < rows; ++row) {
+            const Wide<T>* values = block.read(from + row * columns + first, count);
+#pragma omp simd
+            for (std::int64_t i = 0; i < count; ++i) total[i] += values[i];
+          }
+          for (std::int64_t i = 0; i < count; ++i) to[first + i] = narrow<Sum>(total[i]);
+        }
+      });
+    });
+  });
+}
+
+void row_sums(int threads, ConstTensor x, Tensor sums) {
+  require(x.shape.rank() == 2 && sums.elements() == x.shape[0], "one sum for each row");
+  dispatch_float(x.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    dispatch_float(sums.dtype, [&](auto sum_tag) {
+      using Sum = typename decltype(sum_tag)::type;
+      const T* from = x.as<T>();
+      Sum* to = sums.as<Sum>();
+      const std::int64_t columns = x.shape[1];
+      parallel_ranges(threads, x.shape[0], 16, [=](Range rows) {
+        Block<T> block;
+        for (std::int64_t row = rows.first; row < rows.last; ++row) {
+          Wide<T> total = 0;
+          for (std::int64_t column = 0; column < columns; column += kBlock) {
+            const std::int64_t count = std::min(kBlock, columns - column);
+            const Wide<T>* values = block.read(from + row * columns + column, count);
+            Wide<T> part = 0;
+#pragma omp simd reduction(+ : part)
+            for (std::int64_t i = 0; i < count; ++i) part += values[i];
+            total += part;
+          }
+          to[row] = narrow<Sum>(total);
+        }
+      });
+    });
+  });
+}
+
+Tensor CpuBackend::allocate_saved(Activation activation, std::int64_t m, std::int64_t n,
+                                  DType dtype) {
+  if (activation == Activation::none) return {};
+  const DType kept = activation == Activation::relu ? DType::u8 : dtype;
+  return allocate(Shape{m, n}, kept, MemoryKind::activations);
+}
+
+void CpuBackend::add_bias(Tensor x, ConstTensor bias) {
+  apply_epilogue(threads_, x.data, false, x, {.bias = bias});
+}
+
+void CpuBackend::activation_forward(Activation activation, Tensor x, Tensor saved) {
+  apply_epilogue(threads_, x.data, false, x, {.activation = activation, .saved = saved});
+}
+
+void CpuBackend::activation_backward(Activation activation, ConstTensor saved, Tensor dx) {
+  apply_epilogue(threads_, dx.data, false, dx,
+                 {.gradient_of = activation, .gradient_saved = saved});
+}
+
+void CpuBackend::bias_gradient(ConstTensor dy, Tensor db) { column_sums(threads_, dy, db); }
+
+}  // namespace trainbench
