@@ -27,9 +27,10 @@ struct StepState {
   std::int32_t skipped_steps = 0;  ///< updates left out because of that
 };
 
-/// How the loss scale moves: halved after a non-finite gradient, doubled after `growth_interval`
-/// clean steps. Micikevicius et al., "Mixed precision training", ICLR 2018; the constants are those
-/// of PyTorch's GradScaler.
+/// How the loss scale moves where it is enabled: halved after a non-finite gradient, doubled after
+/// `growth_interval` clean steps unless that overflows. Clean steps are counted either way.
+/// Micikevicius et al., "Mixed precision training", ICLR 2018; the constants are those of PyTorch's
+/// GradScaler.
 struct LossScaling {
   bool enabled = false;
   float initial = 65536.0f;

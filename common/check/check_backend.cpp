@@ -34,32 +34,25 @@ std::int64_t columns_of(const Shape& shape) {
 
 }  // namespace
 
-CheckBackend::CheckBackend(Backend& inner, const CheckOptions& options)
-    : inner_(inner), options_(options) {}
-
-bool CheckBackend::passed() const {
-  return std::all_of(outputs_.begin(), outputs_.end(),
-                     [](const OutputCheck& output) { return output.passed(); });
+std::string OutputCheck::describe() const {
+  char numbers[160];
+  std::snprintf(numbers, sizeof numbers, "%.9g, expected %.9g +- %.2g (element %lld)", worst_value,
+                worst_reference, worst_bound, static_cast<long long>(worst_index));
+  return operation + ": " + output + " is " + numbers + "; " + std::to_string(failures) + " of " +
+         std::to_string(compared) + " checked elements are wrong";
 }
 
-std::string CheckBackend::failure() const {
+CheckSummary CheckBackend::summary() const {
+  CheckSummary summary;
+  const OutputCheck* worst = nullptr;
   for (const OutputCheck& output : outputs_) {
-    if (output.passed()) continue;
-    char numbers[160];
-    std::snprintf(numbers, sizeof numbers, "%.9g, not %.9g +- %.2g (element %lld)",
-                  output.worst_value, output.worst_reference, output.worst_bound,
-                  static_cast<long long>(output.worst_index));
-    return output.operation + ": " + output.output + " is " + numbers + "; " +
-           std::to_string(output.failures) + " of " + std::to_string(output.compared) +
-           " checked elements are wrong";
+    summary.passed = summary.passed && output.passed();
+    summary.outputs += output.compared;
+    summary.max_relative_error = std::max(summary.max_relative_error, output.max_relative_error);
+    if (worst == nullptr || output.used > worst->used) worst = &output;
   }
-  return {};
-}
-
-double CheckBackend::max_relative_error() const {
-  double largest = 0;
-  for (const OutputCheck& output : outputs_) largest = std::max(largest, output.max_relative_error);
-  return largest;
+  if (worst != nullptr) summary.worst = worst->describe();
+  return summary;
 }
 
 CheckBackend::Held CheckBackend::hold(ConstTensor tensor) {
@@ -78,9 +71,8 @@ void CheckBackend::compare(const std::string& operation, const std::string& outp
                            const ConstTensor& tensor, const Reference& reference) {
   if (tensor.absent()) return;
   const HostTensor actual(inner_, tensor);
-  const std::vector<std::int64_t> positions =
-      sample_positions(tensor.elements(), columns_of(tensor.shape), options_.samples,
-                       Philox(options_.seed, comparisons_++));
+  const std::vector<std::int64_t> positions = sample_positions(
+      tensor.elements(), columns_of(tensor.shape), kCheckedElements, Philox(seed_, comparisons_++));
   std::vector<Expected> expected(positions.size());
 #pragma omp parallel for schedule(static)
   for (std::size_t i = 0; i < positions.size(); ++i) expected[i] = reference(positions[i]);

@@ -13,10 +13,8 @@
 
 namespace trainbench {
 
-struct CheckOptions {
-  std::int64_t samples = 4096;  ///< outputs recomputed of each result; all of a smaller one
-  std::uint64_t seed = 1;       ///< of the choice of samples
-};
+/// Elements recomputed of each result; all of a smaller one.
+inline constexpr std::int64_t kCheckedElements = 4096;
 
 /// How one result of one distinct operation compared, over all its calls.
 struct OutputCheck {
@@ -39,6 +37,16 @@ struct OutputCheck {
   double worst_bound = 0;
 
   bool passed() const { return failures == 0; }
+  /// One line on the worst element.
+  std::string describe() const;
+};
+
+/// All results together.
+struct CheckSummary {
+  bool passed = true;
+  std::int64_t outputs = 0;  ///< elements that were recomputed
+  double max_relative_error = 0;
+  std::string worst;  ///< one line on the worst element of all
 };
 
 /// Runs every operation on another backend and checks its results: each sampled element is
@@ -48,21 +56,19 @@ struct OutputCheck {
 ///
 ///   CheckBackend check(backend);
 ///   trainer.step(check, batch);
-///   if (!check.passed()) throw DeviceError(check.failure());
+///   if (!check.summary().passed) throw DeviceError(check.summary().worst);
 ///
 /// Every check waits for the device and copies operands to the host, so none can be recorded. A
 /// backward pass can be checked if its forward pass went through the same object, which knows what
 /// the opaque saved tensors stand for.
 class CheckBackend : public Backend {
  public:
-  explicit CheckBackend(Backend& inner, const CheckOptions& options = {});
+  /// `seed` chooses the samples.
+  explicit CheckBackend(Backend& inner, std::uint64_t seed = 1) : inner_(inner), seed_(seed) {}
 
   /// In the order of their first call.
   const std::vector<OutputCheck>& outputs() const { return outputs_; }
-  bool passed() const;
-  /// One line on the first failure; empty if there is none.
-  std::string failure() const;
-  double max_relative_error() const;
+  CheckSummary summary() const;
 
   Tensor allocate(Shape shape, DType dtype, MemoryKind kind) override {
     return inner_.allocate(shape, dtype, kind);
@@ -125,7 +131,7 @@ class CheckBackend : public Backend {
   Expected slope(Activation activation, ConstTensor saved, std::int64_t index, DType dtype) const;
 
   Backend& inner_;
-  CheckOptions options_;
+  std::uint64_t seed_;
   std::vector<OutputCheck> outputs_;
   std::map<const void*, Reference> activation_inputs_;
   std::uint64_t comparisons_ = 0;

@@ -221,7 +221,9 @@ StepState finished(const LossScaling& scaling, StepState state) {
     ++state.step;
     ++state.clean_steps;
     if (scaling.enabled && state.clean_steps >= scaling.growth_interval) {
-      state.loss_scale *= scaling.growth;
+      // A scale that would overflow stays.
+      const float grown = state.loss_scale * scaling.growth;
+      if (std::isfinite(grown)) state.loss_scale = grown;
       state.clean_steps = 0;
     }
   }
