@@ -246,6 +246,19 @@ std::vector<int> allowed_cpus() {
   return {};
 }
 
+void allow_all_cpus() {
+  const std::vector<int> allowed = allowed_cpus();
+  if (allowed.empty()) return;
+  const auto size = static_cast<std::size_t>(*std::max_element(allowed.begin(), allowed.end())) + 1;
+  cpu_set_t* set = CPU_ALLOC(size);
+  if (set == nullptr) return;
+  const std::size_t bytes = CPU_ALLOC_SIZE(size);
+  CPU_ZERO_S(bytes, set);
+  for (const int cpu : allowed) CPU_SET_S(static_cast<std::size_t>(cpu), bytes, set);
+  sched_setaffinity(0, bytes, set);  // where it is refused the thread keeps what it had
+  CPU_FREE(set);
+}
+
 int usable_cores(const CpuTopology& topology, const std::vector<int>& allowed, double quota) {
   const std::set<int> mask(allowed.begin(), allowed.end());
   std::set<int> cores;

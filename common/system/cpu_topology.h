@@ -52,6 +52,10 @@ CpuTopology read_cpu_topology(const std::filesystem::path& root = "/");
 /// it is the union of all places, which is what the process was given.
 std::vector<int> allowed_cpus();
 
+/// Lets the calling thread run on all of them. For threads that are not OpenMP's: they inherit the
+/// one core to which OpenMP bound the main thread, and would compete with it.
+void allow_all_cpus();
+
 /// CPUs' worth of time that the cgroups of this process allow, the least of all levels of v1 and v2
 /// hierarchies; infinity without a quota.
 double cpu_quota(const std::filesystem::path& root = "/");
