@@ -26,9 +26,8 @@ prepare() {
   ldd "$stage/bin/trainbench" | awk '$3 ~ /^\// { print $3 }' |
     grep -vE '/(libc|libm|libstdc\+\+|libgcc_s|libcuda|libcudart|libcublas|libcublasLt|libcudnn|libnvidia-ml)\.so' |
     xargs -I{} cp -L {} "$stage/lib/"
-  for data in /usr/share/datasets/fashion-mnist; do
-    if [ -d "$data" ]; then cp -rL "$data" "$stage/fashion-mnist"; fi
-  done
+  data=/usr/share/datasets/fashion-mnist
+  if [ -d "$data" ]; then cp -rL "$data" "$stage/fashion-mnist"; fi
   if [ -f "$root/scripts/peers/pytorch.py" ]; then cp "$root/scripts/peers/pytorch.py" "$stage/"; fi
   say "packing"
   tar -C "$stage" -cf - . | xz -T0 >"$folder/payload.tar.xz"
@@ -96,7 +95,8 @@ run() {
   tar -C "$payload" -xJf "$here/payload.tar.xz" ||
     python3 -m tarfile -e "$here/payload.tar.xz" "$payload"
   [ ! -d "$payload/fashion-mnist" ] || data=$payload/fashion-mnist
-  export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$payload/lib:$(cuda_folders | paste -sd:)
+  LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$payload/lib:$(cuda_folders | paste -sd:)
+  export LD_LIBRARY_PATH
   export PATH=$payload/bin:$PATH
 
   stage verify 120 trainbench verify --device gpu

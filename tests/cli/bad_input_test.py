@@ -1,0 +1,98 @@
+"""Wrong flags, names and files: one line that says what was wrong, exit status 2."""
+
+import gzip
+import json
+import struct
+import unittest
+
+from cli import CliTest, SMALL_RUN
+
+
+class Arguments(CliTest):
+    def check(self, arguments, *words):
+        with self.subTest(" ".join(arguments)):
+            self.assert_bad_input(self.run_program(*arguments), *words)
+
+    def test_unknown_words(self):
+        self.check([], "subcommand")
+        self.check(["runn"], "runn")
+        self.check(["run", "quick", "extra"], "extra")
+        self.check(["run", "quick", "--repetition", "3"], "--repetition")
+        self.check(["list", "--jsn"], "--jsn")
+        self.check(["info", "extra"], "extra")
+        self.check(["verify", "--devise", "cpu"], "--devise")
+
+    def test_wrong_values(self):
+        self.check(["run", "quick", "--repetitions", "0"], "--repetitions")
+        self.check(["run", "quick", "--repetitions", "ten"], "--repetitions", "ten")
+        self.check(["run", "quick", "--min-time", "-1"], "--min-time")
+        self.check(["run", "quick", "--batch", "64,none"], "--batch", "none")
+        self.check(["run", "quick", "--format", "xml"], "--format", "xml")
+
+    def test_names_suggest_the_nearest(self):
+        self.check(["run", "quick", "--device", "gpx"], "gpx", "gpu")
+        self.check(["run", "quick", "--device", "cpu,tpu"], "tpu", "cpu")
+        self.check(["run", "quick", "--precision", "fp31"], "fp31", "fp32")
+        self.check(["run", "quik"], "quik", "quick")
+        self.check(["list", "quik"], "quik", "quick")
+
+    def test_filters(self):
+        self.check(["run", "quick", "--filter", "("], "--filter")
+        self.check(["run", "quick", "--filter", "no such case"], "no such case")
+
+    def test_flags_for_google_benchmark(self):
+        self.check(["run", "quick", "--", "--benchmark_nonsense=1"], "--benchmark_nonsense")
+        self.check(["list", "--", "--benchmark_min_time=1"], "run")
+
+    def test_no_gpu(self):
+        result = self.run_program("run", "quick", "--device", "gpu", "--data", "synthetic", CUDA_VISIBLE_DEVICES="-1")
+        self.assert_bad_input(result, "--device gpu")
+
+
+class Files(CliTest):
+    def check_suite(self, text, *words):
+        path = self.write("suite.json", text)
+        with self.subTest(text):
+            self.assert_bad_input(self.run_program("run", path), path, *words)
+
+    def test_broken_suites(self):
+        case = {"family": "train", "case": "mlp", "device": "cpu", "precision": "fp32", "batch": 32}
+        self.check_suite("")
+        self.check_suite('{"name": "x", "cases": [', "suite.json")
+        self.check_suite(json.dumps({"name": "x", "cases": [{**case, "presicion": "fp32"}]}), "presicion", "precision")
+        self.check_suite(json.dumps({"name": "x", "casez": [case]}), "casez", "cases")
+        self.check_suite(json.dumps({"name": "x", "cases": [{**case, "precision": "fp31"}]}), "fp31", "fp32")
+        self.check_suite(json.dumps({"name": "x", "cases": [{**case, "device": "gpx"}]}), "gpx", "gpu")
+        self.check_suite(json.dumps({"name": "x", "cases": [{**case, "batch": "many"}]}), "batch")
+
+    def test_missing_suite(self):
+        self.assert_bad_input(self.run_program("run", self.path("none.json")), "none.json")
+
+    def test_unwritable_output(self):
+        # A file cannot be a folder, for root either.
+        output = self.write("file", "") + "/result.json"
+        self.assert_bad_input(self.run_program(*SMALL_RUN, "--out", output), output)
+
+    def test_data(self):
+        self.assert_bad_input(self.run_program(*SMALL_RUN, "--data", self.path("none")), "none")
+
+    def test_broken_images(self):
+        names = {"train-images-idx3-ubyte": 0x803, "train-labels-idx1-ubyte": 0x801,
+                 "t10k-images-idx3-ubyte": 0x803, "t10k-labels-idx1-ubyte": 0x801}
+        for problem in ("truncated", "magic"):
+            for name, magic in names.items():
+                dimensions = (300, 28, 28) if magic == 0x803 else (300,)
+                size = 300 * (784 if magic == 0x803 else 1)
+                if problem == "truncated":
+                    size -= 1
+                else:
+                    magic += 0x500
+                content = struct.pack(">I", magic) + struct.pack(f">{len(dimensions)}I", *dimensions) + bytes(size)
+                with gzip.open(self.path(name + ".gz"), "wb") as file:
+                    file.write(content)
+            with self.subTest(problem):
+                self.assert_bad_input(self.run_program(*SMALL_RUN, "--data", self.folder), "ubyte")
+
+
+if __name__ == "__main__":
+    unittest.main()

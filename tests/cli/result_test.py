@@ -1,0 +1,52 @@
+"""A run's JSON is what the schema says, and tools for Google Benchmark's JSON read it."""
+
+import json
+import os
+import subprocess
+import unittest
+
+from cli import SMALL_RUN, SOURCE, CliTest, skip
+
+try:
+    import jsonschema
+except ImportError:
+    skip("python3-jsonschema is not installed")
+
+COMPARE = "/usr/share/benchmark/compare.py"
+if not os.path.exists(COMPARE):
+    skip("libbenchmark-tools is not installed")
+
+
+class Result(CliTest):
+    def measure(self, name):
+        run = self.run_program(*SMALL_RUN, "--out", self.path(name))
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertIn(self.path(name), run.stderr)
+        with open(self.path(name), encoding="utf-8") as file:
+            return json.load(file, parse_constant=self.fail)  # NaN and infinities
+
+    def test_schema(self):
+        with open(os.path.join(SOURCE, "configs/schema/result.schema.json"), encoding="utf-8") as file:
+            schema = json.load(file)
+        result = self.measure("a.json")
+        jsonschema.Draft7Validator(schema).validate(result)
+        for row in result["benchmarks"]:
+            self.assertEqual(row["name"], row["run_name"])
+            self.assertTrue(row["name"].startswith("train/mlp/cpu/fp32/"))
+
+    def test_standard_output(self):
+        run = self.run_program(*SMALL_RUN, "--out", "-", "--format", "json")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertTrue(json.loads(run.stdout)["benchmarks"])
+
+    def test_google_benchmarks_compare(self):
+        self.measure("a.json")
+        self.measure("b.json")
+        compared = subprocess.run(["/usr/bin/python3", COMPARE, "benchmarks", self.path("a.json"), self.path("b.json")],
+                                  stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        self.assertEqual(compared.returncode, 0, compared.stderr)
+        self.assertIn("train/mlp/cpu/fp32/", compared.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,3 @@
+#include "common/core/philox.h"
+
+int main() { return 0; }
