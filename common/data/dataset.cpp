@@ -26,7 +26,8 @@ const DataKind& kind_by_name(std::string_view name) {
   std::string known;
   for (const DataKind& kind : kDataKinds) {
     if (kind.name == name) return kind;
-    known += (known.empty() ? "" : ", ") + std::string(kind.name);
+    if (!known.empty()) known += ", ";
+    known += kind.name;
   }
   throw InputError("unknown kind of data \"" + std::string(name) + "\"; one of " + known);
 }

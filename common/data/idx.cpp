@@ -27,7 +27,8 @@ std::string hex(std::uint8_t byte) {
 std::string product_of(const std::vector<std::int64_t>& extents) {
   std::string text;
   for (const std::int64_t extent : extents) {
-    text += (text.empty() ? "" : "x") + std::to_string(extent);
+    if (!text.empty()) text += 'x';
+    text += std::to_string(extent);
   }
   return text;
 }

@@ -164,6 +164,15 @@ Batch Loader::next() {
   return layout_.view(channel_->receive(current_).data);
 }
 
+void Loader::wait_until_full() {
+  std::unique_lock lock(mutex_);
+  const auto full = [this] {
+    return std::all_of(filled_.begin(), filled_.end(), [](char filled) { return filled != 0; });
+  };
+  changed_.wait(lock, [&] { return full() || failure_; });
+  if (!full()) std::rethrow_exception(failure_);
+}
+
 LoaderTimes Loader::times() const {
   const std::lock_guard lock(mutex_);
   return times_;

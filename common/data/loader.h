@@ -98,6 +98,9 @@ class Loader {
   int slot() const { return current_; }
   int slots() const { return static_cast<int>(filled_.size()); }
 
+  /// Waits until every slot but the one handed out is filled. Rethrows what ended the thread.
+  void wait_until_full();
+
   LoaderTimes times() const;
 
  private:

@@ -244,6 +244,19 @@ TEST(Loader, FailureOfTheThreadReachesTheConsumer) {
   }
 }
 
+TEST(Loader, IsFullWithAllSlotsButTheOneHandedOut) {
+  const Dataset data = numbered_dataset();
+  const auto loader = make_loader(data, 3, {.fails_at_send = 5});
+  loader->wait_until_full();
+  const double busy = loader->times().busy;
+  EXPECT_GT(busy, 0.0);
+  take(*loader, 3);  // the third is held: 5 batches sent
+  loader->wait_until_full();
+  EXPECT_GT(loader->times().busy, busy);
+  loader->next();
+  EXPECT_THROW(loader->wait_until_full(), DeviceError);
+}
+
 TEST(Loader, StopsAtAnyMoment) {
   const Dataset data = numbered_dataset();
   for (int taken = 0; taken < 12; ++taken) {
