@@ -35,11 +35,13 @@ std::string_view name_of(Activation activation) {
 /// " bias relu": what the epilogue does besides storing the product.
 std::string epilogue_name(const MatmulEpilogue& epilogue) {
   std::string name;
-  const auto add = [&](std::string_view part) { name += " " + std::string(part); };
+  const auto add = [&](std::string_view part, std::string_view suffix = "") {
+    name.append(" ").append(part).append(suffix);
+  };
   if (!epilogue.bias.absent()) add("bias");
   if (epilogue.activation != Activation::none) add(name_of(epilogue.activation));
   if (epilogue.gradient_of != Activation::none) {
-    add(std::string(name_of(epilogue.gradient_of)) + "'");
+    add(name_of(epilogue.gradient_of), "'");
   }
   if (!epilogue.bias_gradient.absent()) add("bias_gradient");
   return name;
