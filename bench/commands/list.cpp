@@ -63,19 +63,6 @@ int list_workloads(bool json) {
   return 0;
 }
 
-/// The names of all suites: the files of the first configs folder that has any.
-std::vector<std::string> suite_names() {
-  std::set<std::string> names;
-  for (const auto& folder : config_folders()) {
-    std::error_code ignored;
-    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
-      if (entry.path().extension() == ".json") names.insert(entry.path().stem().string());
-    }
-    if (!names.empty()) break;
-  }
-  return {names.begin(), names.end()};
-}
-
 int list_cases(const ListOptions& options) {
   const std::vector<std::string> suites =
       options.suite.empty() ? suite_names() : std::vector<std::string>{options.suite};

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "common/config/json_file.h"
 #include "common/models/model.h"
 #include "common/report/result.h"
 
@@ -26,7 +27,7 @@ struct Suite {
 
 /// What replaces a suite's own axes; an empty list leaves the suite's.
 struct SuiteOverrides {
-  std::vector<std::string> devices;
+  std::vector<std::string> devices;  ///< "cpu", "gpu" or "all"
   std::vector<std::string> precisions;
   std::vector<std::int64_t> batches;
   std::vector<std::int64_t> threads;
@@ -37,7 +38,22 @@ struct SuiteOverrides {
 /// Throws InputError that names the file, the key, what was wrong and the nearest right spelling.
 Suite load_suite(const std::string& name_or_file, const SuiteOverrides& overrides);
 
-/// The folders suites are looked for in: beside the binary, the source tree, the install prefix.
+/// The same from a document; `file` names it in errors.
+Suite read_suite(const Json& document, const std::string& file, const SuiteOverrides& overrides);
+
+/// The names that the regular expression finds; an empty one finds all. Throws InputError for what
+/// is no regular expression.
+std::vector<std::string> keep_matching(std::vector<std::string> names, const std::string& filter);
+
+/// The folders there are to look for suites in: beside the binary, the install prefix's, the source
+/// tree's.
 std::vector<std::filesystem::path> config_folders();
+
+/// The suites in those folders, sorted.
+std::vector<std::string> suite_names();
+
+/// The file of a suite; throws InputError where no folder has it. A file's own existence is not
+/// checked.
+std::filesystem::path find_suite(const std::string& name_or_file);
 
 }  // namespace trainbench

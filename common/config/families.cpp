@@ -1,0 +1,80 @@
+#include "common/config/families.h"
+
+#include "common/config/spelling.h"
+#include "common/core/error.h"
+#include "common/models/workload.h"
+
+namespace trainbench {
+namespace {
+
+constexpr std::int64_t kLargestBatch = std::int64_t{1} << 20;
+constexpr std::int64_t kMostThreads = 4096;
+
+Axis batch_axis(std::string (*fallback)(std::string_view)) {
+  return {.key = "batch",
+          .least = 1,
+          .most = kLargestBatch,
+          .fallback = fallback,
+          .fallback_in_name = true};
+}
+
+Family train_family() {
+  Family family{
+      .name = "train",
+      .claim = "A GPU trains tens to hundreds of times more samples a second than a CPU.",
+      .axes = {batch_axis([](std::string_view workload) {
+                 return std::to_string(workload_by_name(workload).default_batch);
+               }),
+               {.key = "boundary",
+                .choices = {"resident", "end-to-end"},
+                .fallback = [](std::string_view) { return std::string("resident"); }},
+               {.key = "threads", .least = 1, .most = kMostThreads, .only_on = "cpu"},
+               {.key = "fusion",
+                .choices = {"on", "off"},
+                .fallback = [](std::string_view) { return std::string("on"); }}},
+      .check_sizes =
+          [](std::string_view name, const ModelSizes& sizes) {
+            const Workload& workload = workload_by_name(name);
+            workload.make(workload, sizes);
+          },
+  };
+  for (const Workload& workload : workloads()) family.cases.push_back(workload.name);
+  family.precisions = {"fp32"};
+  for (const Precision& precision : kPrecisions) {
+    if (precision.name != "fp32") family.precisions.push_back(precision.name);
+  }
+  return family;
+}
+
+Family loader_family() {
+  return {
+      .name = "loader",
+      .claim = "Moving data starves the compute: a loader slower than the step sets its pace.",
+      .cases = {"images28"},
+      .precisions = {"u8"},
+      .axes = {batch_axis([](std::string_view) { return std::string("256"); })},
+  };
+}
+
+}  // namespace
+
+const std::vector<std::string_view>& device_kinds() {
+  static const std::vector<std::string_view> kinds{"cpu", "gpu"};
+  return kinds;
+}
+
+const std::vector<Family>& families() {
+  static const std::vector<Family> table{train_family(), loader_family()};
+  return table;
+}
+
+const Family& family_by_name(std::string_view name) {
+  std::vector<std::string_view> known;
+  for (const Family& family : families()) {
+    if (family.name == name) return family;
+    known.push_back(family.name);
+  }
+  throw InputError("unknown family " + in_quotes(name) + "; " + right_spelling(name, known));
+}
+
+}  // namespace trainbench

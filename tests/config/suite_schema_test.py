@@ -1,0 +1,67 @@
+"""Puts the corpus and the shipped suites through configs/schema/suite.schema.json.
+
+corpus_test.cpp puts the same corpus through the reader: each file must fare alike in both.
+Usage: suite_schema_test.py SOURCE_DIR. Exit code 77: python3-jsonschema is missing.
+"""
+
+import json
+import pathlib
+import sys
+
+try:
+    import jsonschema
+except ImportError:
+    print("skipped: python3-jsonschema is not installed")
+    sys.exit(77)
+
+
+def refuse_constant(name):
+    raise ValueError(f"{name} is no JSON")
+
+
+def unique_keys(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise ValueError("a key stands twice in one object")
+    return members
+
+
+def load(path):
+    text = path.read_text(encoding="utf-8")
+    return json.loads(text, parse_constant=refuse_constant, object_pairs_hook=unique_keys)
+
+
+def verdict(validator, path):
+    """None, or why the file is refused."""
+    try:
+        error = jsonschema.exceptions.best_match(validator.iter_errors(load(path)))
+    except ValueError as error:
+        return str(error)
+    return None if error is None else error.message
+
+
+def main():
+    source = pathlib.Path(sys.argv[1])
+    schema = load(source / "configs/schema/suite.schema.json")
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    corpus = source / "tests/config/corpus"
+    good = sorted((corpus / "good").glob("*.json")) + sorted((source / "configs").glob("*.json"))
+    bad = sorted((corpus / "bad").glob("*.json"))
+    if len(good) < 10 or len(bad) < 50:
+        sys.exit(f"the corpus is not where it should be: {len(good)} good files, {len(bad)} bad")
+    failures = 0
+    for path in good:
+        why = verdict(validator, path)
+        if why is not None:
+            print(f"FAILED {path}: the schema refuses it: {why}")
+            failures += 1
+    for path in bad:
+        if verdict(validator, path) is None:
+            print(f"FAILED {path}: the schema accepts it")
+            failures += 1
+    print(f"{len(good)} good and {len(bad)} bad files, {failures} failures")
+    sys.exit(1 if failures else 0)
+
+
+main()
