@@ -6,7 +6,7 @@ namespace trainbench {
 
 Linear::Linear(ParameterLayout& layout, const std::string& name, std::int64_t in, std::int64_t out,
                Activation activation)
-    : in_(in), out_(out), activation_(activation) {
+    : out_(out), activation_(activation) {
   const double bound = 1.0 / std::sqrt(static_cast<double>(in));
   weight_ = layout.add(name + ".weight", Shape{out, in}, bound);
   bias_ = layout.add(name + ".bias", Shape{out}, bound);

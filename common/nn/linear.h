@@ -30,7 +30,6 @@ class Linear {
   SavedActivation saved() const { return {activation_, saved_}; }
 
  private:
-  std::int64_t in_;
   std::int64_t out_;
   Activation activation_;
   std::size_t weight_;
