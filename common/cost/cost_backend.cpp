@@ -13,6 +13,10 @@ double bytes_of(const ConstTensor& tensor) {
   return tensor.absent() ? 0.0 : static_cast<double>(tensor.bytes());
 }
 
+std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
 /// Slots without bytes.
 class EmptyChannel : public BatchChannel {
  public:
@@ -82,10 +86,13 @@ Tensor CostBackend::allocate_saved(Activation activation, std::int64_t m, std::i
   switch (activation) {
     case Activation::none:
       return {};
-    case Activation::relu:  // one bit an element: its sign
-      return allocate(Shape{m, (n + 7) / 8}, DType::u8, MemoryKind::activations);
-    case Activation::gelu:  // its input
-      return allocate(Shape{m, n}, dtype, MemoryKind::activations);
+    case Activation::relu: {
+      const std::int64_t row_bits = round_up(n * saved_.relu_bits, saved_.relu_row_bits);
+      return allocate(Shape{m, round_up(row_bits, 8) / 8}, DType::u8, MemoryKind::activations);
+    }
+    case Activation::gelu:
+      return allocate(Shape{m, round_up(n, saved_.gelu_row_elements)}, dtype,
+                      MemoryKind::activations);
   }
   return {};
 }

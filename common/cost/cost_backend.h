@@ -29,6 +29,15 @@ struct OperationCost {
   Cost cost;
 };
 
+/// What an activation on [m, n] leaves for its backward pass on the device that is planned for:
+/// ReLU some bits an element, in rows of a multiple of `relu_row_bits`; GELU its input, in rows of
+/// a multiple of `gelu_row_elements`. By default the least there can be.
+struct SavedLayout {
+  std::int64_t relu_bits = 1;
+  std::int64_t relu_row_bits = 8;
+  std::int64_t gelu_row_elements = 1;
+};
+
 /// A device that touches no data. It adds up what each operation costs, and the memory that is
 /// asked of it by kind: a memory plan. Its own tensors have shapes but no data; those of another
 /// backend cost the same, so a step can be counted on them (Trainer::step's `via`).
@@ -37,6 +46,8 @@ struct OperationCost {
 /// neither are copies from and to the host, which cross another link.
 class CostBackend : public Backend {
  public:
+  explicit CostBackend(const SavedLayout& saved = {}) : saved_(saved) {}
+
   /// Sum over operations() since the last reset().
   Cost total() const;
   /// In the order of their first call.
@@ -85,6 +96,7 @@ class CostBackend : public Backend {
   void add(const std::string& operation, std::int64_t calls, const Cost& cost);
   void add_traffic(const std::string& operation, double bytes) { add(operation, 1, {0, bytes}); }
 
+  SavedLayout saved_;
   std::vector<OperationCost> operations_;
   MemoryUse memory_;
 };
