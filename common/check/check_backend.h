@@ -127,8 +127,6 @@ class CheckBackend : public Backend {
   OutputCheck& entry(const std::string& operation, const std::string& output);
   /// What the activation that left `saved` was applied to.
   const Reference& activation_input(ConstTensor saved) const;
-  /// The activation's derivative there, as the device can know it from what it saved.
-  Expected slope(Activation activation, ConstTensor saved, std::int64_t index, DType dtype) const;
 
   Backend& inner_;
   std::uint64_t seed_;

@@ -27,6 +27,13 @@ Expected times(const Expected& a, const Expected& b, DType dtype) {
                      u * std::abs(value)};
 }
 
+/// The activation's derivative where it was applied to `input`, as the device can know it. ReLU
+/// leaves a sign, which survives rounding; GELU its input, rounded to the compute dtype.
+Expected slope(Activation activation, const Expected& input, DType dtype) {
+  return derivative(activation, activation == Activation::gelu ? stored(dtype, input) : input,
+                    dtype);
+}
+
 std::string_view name_of(Activation activation) {
   constexpr std::string_view kNames[] = {"", "relu", "gelu"};
   return kNames[static_cast<std::size_t>(activation)];
@@ -56,14 +63,6 @@ std::string named(const char* operation, Activation activation, DType dtype) {
 }
 
 }  // namespace
-
-Expected CheckBackend::slope(Activation activation, ConstTensor saved, std::int64_t index,
-                             DType dtype) const {
-  const Expected input = activation_input(saved)(index);
-  // ReLU leaves a sign, which survives rounding; GELU its input, rounded to the compute dtype.
-  return derivative(activation, activation == Activation::gelu ? stored(dtype, input) : input,
-                    dtype);
-}
 
 void CheckBackend::copy(ConstTensor from, Tensor to) {
   const Held source = hold(from);
@@ -106,6 +105,8 @@ void CheckBackend::matmul(const MatmulForm& form, ConstTensor a, ConstTensor b, 
   const Held right = hold(b);
   const Held bias = hold(epilogue.bias);
   const Held before = hold(form.accumulate ? ConstTensor(c) : ConstTensor());
+  const bool backward = epilogue.gradient_of != Activation::none;
+  const Reference input = backward ? activation_input(epilogue.gradient_saved) : Reference();
   inner_.matmul(form, a, b, c, epilogue);
 
   // Row i of op(A) and column j of op(B).
@@ -128,9 +129,9 @@ void CheckBackend::matmul(const MatmulForm& form, ConstTensor a, ConstTensor b, 
   const std::string operation = matmul_name(form, size, operand, c.dtype) + epilogue_name(epilogue);
   compare(operation, "c", c, [&](std::int64_t index) {
     const Expected result = activated(epilogue.activation, product(index), operand);
-    if (epilogue.gradient_of == Activation::none) return stored(c.dtype, result);
-    const Expected factor = slope(epilogue.gradient_of, epilogue.gradient_saved, index, operand);
-    return stored(c.dtype, times(result, factor, operand));
+    if (!backward) return stored(c.dtype, result);
+    return stored(c.dtype,
+                  times(result, slope(epilogue.gradient_of, input(index), operand), operand));
   });
   compare(operation, "bias_gradient", epilogue.bias_gradient, [&](std::int64_t i) {
     const Sum terms = sum(row(i), size.k);
@@ -165,9 +166,10 @@ void CheckBackend::activation_forward(Activation activation, Tensor x, Tensor sa
 
 void CheckBackend::activation_backward(Activation activation, ConstTensor saved, Tensor dx) {
   const Held before = hold(dx);
+  const Reference input = activation_input(saved);
   inner_.activation_backward(activation, saved, dx);
   compare(named("activation_backward", activation, dx.dtype), "dx", dx, [&](std::int64_t i) {
-    const Expected factor = slope(activation, saved, i, dx.dtype);
+    const Expected factor = slope(activation, input(i), dx.dtype);
     return stored(dx.dtype, times({(*before)[i], 0}, factor, dx.dtype));
   });
 }

@@ -99,8 +99,7 @@ Expected activated(Activation activation, const Expected& x, DType dtype) {
     case Activation::relu:
       return {x.value < 0 ? 0.0 : x.value, x.bound};
     case Activation::gelu:
-      return {gelu(x.value).value,
-              1.13 * x.bound + 8 * function_roundoff(dtype) * std::abs(x.value)};
+      return {gelu(x.value).value, 1.13 * x.bound + 8 * gelu_roundoff(dtype) * std::abs(x.value)};
   }
   return x;
 }
@@ -116,7 +115,7 @@ Expected derivative(Activation activation, const Expected& x, DType dtype) {
     case Activation::gelu: {
       const Gelu at = gelu(x.value);
       const double amplified = std::min(std::abs(x.value), 6.0) * at.inner_slope;
-      return {at.slope, 0.8 * x.bound + 8 * function_roundoff(dtype) * (1 + amplified)};
+      return {at.slope, 0.8 * x.bound + 8 * gelu_roundoff(dtype) * (1 + amplified)};
     }
   }
   return {};
