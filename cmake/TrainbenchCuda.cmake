@@ -22,6 +22,11 @@ endif()
 
 if(TRAINBENCH_CUDA)
   find_package(CUDAToolkit ${TRAINBENCH_CUDA_MINIMUM} REQUIRED)
+  # CMake 3.25, Debian 12's, does not know that nvcc 12 and newer take C++20.
+  if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+    set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
+    set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
+  endif()
   set(CMAKE_CUDA_STANDARD 20)
   set(CMAKE_CUDA_STANDARD_REQUIRED ON)
   # Never "native": machines without a GPU build too. Each entry embeds PTX, so that newer devices and

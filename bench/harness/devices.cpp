@@ -21,7 +21,8 @@ const Devices::Probe& Devices::probe(const std::string& device) {
     const CudaProbe cuda = probe_cuda();
     const auto index = static_cast<std::size_t>(options_.gpu_index);
     if (index < cuda.devices.size()) {
-      probe.info = cuda.devices[index];
+      probe.info = cuda.devices[index].info;
+      probe.missing = cuda.devices[index].unusable;
     } else if (cuda.devices.empty()) {
       probe.missing = cuda.reason;
     } else {

@@ -9,6 +9,7 @@ namespace trainbench {
 /// What a device can do at most, measured on it. Absent entries were not measured.
 struct Peaks {
   std::map<std::string, double> flops;  ///< FLOP/s by precision name: a register-only loop
+  std::map<std::string, double> gemm;   ///< FLOP/s by precision name: the best product met
   double bandwidth = 0;                 ///< bytes/s of a triad far larger than the caches; 0: none
 };
 

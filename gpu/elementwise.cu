@@ -1,0 +1,318 @@
+#include <cmath>
+
+#include "gpu/vector.cuh"
+
+namespace trainbench::gpu {
+namespace {
+
+// ---- Rows and columns
+// ----------------------------------------------------------------------------
+
+constexpr int kRowsPerBlock = kBlock / 32;
+
+/// A warp covers 32 packs of one row; the warps of a block take rows of their own.
+struct Grid2 {
+  dim3 blocks;
+  dim3 threads{32, kRowsPerBlock};
+};
+
+Grid2 grid_over(const Queue& queue, std::int64_t rows, std::int64_t packs) {
+  const std::int64_t across = std::clamp<std::int64_t>((packs + 31) / 32, 1, 1024);
+  const std::int64_t down = (rows + kRowsPerBlock - 1) / kRowsPerBlock;
+  const std::int64_t most = std::max<std::int64_t>(16 * queue.units / across, 1);
+  return {.blocks = dim3(static_cast<unsigned>(across),
+                         static_cast<unsigned>(std::clamp<std::int64_t>(down, 1, most)))};
+}
+
+/// Calls f(row, pack) for all rows and packs, in a grid made by grid_over.
+template <class F>
+__device__ void for_rows(std::int64_t rows, std::int64_t packs, F f) {
+  for (std::int64_t row = blockIdx.y * kRowsPerBlock + threadIdx.y; row < rows;
+       row += static_cast<std::int64_t>(gridDim.y) * kRowsPerBlock) {
+    for (std::int64_t pack = blockIdx.x * 32 + threadIdx.x; pack < packs;
+         pack += static_cast<std::int64_t>(gridDim.x) * 32) {
+      f(row, pack);
+    }
+  }
+}
+
+std::int64_t rows_of(const ConstTensor& x) {
+  require(x.shape.rank() == 2, "a matrix is needed");
+  return x.shape[0];
+}
+std::int64_t columns_of(const ConstTensor& x) { return x.shape[1]; }
+
+// ---- Bias
+// ----------------------------------------------------------------------------------------
+
+template <int N, class T>
+__global__ void __launch_bounds__(kBlock)
+    add_bias_kernel(T* x, const T* bias, std::int64_t rows, std::int64_t columns) {
+  using Acc = Accumulator<T>;
+  for_rows(rows, columns / N, [=](std::int64_t row, std::int64_t pack) {
+    auto value = Pack<T, N>::load(x + row * columns + pack * N);
+    const auto added = Pack<T, N>::load(bias + pack * N);
+#pragma unroll
+    for (int lane = 0; lane < N; ++lane) {
+      value.lane[lane] =
+          convert<T>(convert<Acc>(value.lane[lane]) + convert<Acc>(added.lane[lane]));
+    }
+    value.store(x + row * columns + pack * N);
+  });
+}
+
+// ---- ReLU: a thread handles the eight elements of a mask byte
+// ------------------------------------
+
+constexpr int kMaskLanes = 8;
+
+/// f(lane) for the lanes of a mask byte at `first` that lie in the row.
+template <bool kWhole, class F>
+__device__ void for_mask_lanes(std::int64_t first, std::int64_t columns, F f) {
+#pragma unroll
+  for (int lane = 0; lane < kMaskLanes; ++lane) {
+    if (kWhole || first + lane < columns) f(lane);
+  }
+}
+
+/// kWhole: rows are whole numbers of 8 elements and aligned, so that they move as vectors.
+template <bool kWhole, class T>
+__device__ Pack<T, kMaskLanes> load_mask_lanes(const T* x, std::int64_t first,
+                                               std::int64_t columns) {
+  if constexpr (kWhole) {
+    return Pack<T, kMaskLanes>::load(x);
+  } else {
+    Pack<T, kMaskLanes> pack{};
+    for_mask_lanes<false>(first, columns, [&](int lane) { pack.lane[lane] = x[lane]; });
+    return pack;
+  }
+}
+
+template <bool kWhole, class T>
+__device__ void store_mask_lanes(const Pack<T, kMaskLanes>& pack, T* x, std::int64_t first,
+                                 std::int64_t columns) {
+  if constexpr (kWhole) {
+    pack.store(x);
+  } else {
+    for_mask_lanes<false>(first, columns, [&](int lane) { x[lane] = pack.lane[lane]; });
+  }
+}
+
+template <bool kWhole, class T>
+__global__ void __launch_bounds__(kBlock)
+    relu_forward_kernel(T* x, std::uint8_t* mask, std::int64_t rows, std::int64_t columns,
+                        std::int64_t mask_pitch) {
+  using Acc = Accumulator<T>;
+  for_rows(rows, (columns + kMaskLanes - 1) / kMaskLanes, [=](std::int64_t row, std::int64_t byte) {
+    const std::int64_t first = byte * kMaskLanes;
+    T* const from = x + row * columns + first;
+    auto value = load_mask_lanes<kWhole>(from, first, columns);
+    unsigned bits = 0;
+    for_mask_lanes<kWhole>(first, columns, [&](int lane) {
+      const Acc v = convert<Acc>(value.lane[lane]);
+      // NaN stays NaN: a diverged network should show.
+      if (v <= Acc{0}) value.lane[lane] = convert<T>(Acc{0});
+      bits |= static_cast<unsigned>(v > Acc{0}) << lane;
+    });
+    store_mask_lanes<kWhole>(value, from, first, columns);
+    if (mask != nullptr) mask[row * mask_pitch + byte] = static_cast<std::uint8_t>(bits);
+  });
+}
+
+template <bool kWhole, class T>
+__global__ void __launch_bounds__(kBlock)
+    relu_backward_kernel(const std::uint8_t* mask, T* dx, std::int64_t rows, std::int64_t columns,
+                         std::int64_t mask_pitch) {
+  for_rows(rows, (columns + kMaskLanes - 1) / kMaskLanes, [=](std::int64_t row, std::int64_t byte) {
+    const std::int64_t first = byte * kMaskLanes;
+    T* const from = dx + row * columns + first;
+    auto value = load_mask_lanes<kWhole>(from, first, columns);
+    const unsigned bits = mask[row * mask_pitch + byte];
+    for_mask_lanes<kWhole>(first, columns, [&](int lane) {
+      if ((bits >> lane & 1u) == 0) value.lane[lane] = convert<T>(0.0f);
+    });
+    store_mask_lanes<kWhole>(value, from, first, columns);
+  });
+}
+
+// ---- GELU: 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
+// ---------------------------------------
+
+template <class Acc>
+__device__ Acc gelu(Acc x) {
+  constexpr Acc kScale = static_cast<Acc>(0.79788456080286535588);
+  constexpr Acc kCubic = static_cast<Acc>(0.044715);
+  return Acc{0.5} * x * (Acc{1} + tanh(kScale * (x + kCubic * x * x * x)));
+}
+
+template <class Acc>
+__device__ Acc gelu_derivative(Acc x) {
+  constexpr Acc kScale = static_cast<Acc>(0.79788456080286535588);
+  constexpr Acc kCubic = static_cast<Acc>(0.044715);
+  const Acc t = tanh(kScale * (x + kCubic * x * x * x));
+  return Acc{0.5} * (Acc{1} + t) +
+         Acc{0.5} * x * (Acc{1} - t * t) * kScale * (Acc{1} + Acc{3} * kCubic * x * x);
+}
+
+template <int N, class T>
+__global__ void __launch_bounds__(kBlock)
+    gelu_forward_kernel(T* x, T* saved, std::int64_t rows, std::int64_t columns,
+                        std::int64_t saved_pitch) {
+  using Acc = Accumulator<T>;
+  for_rows(rows, columns / N, [=](std::int64_t row, std::int64_t pack) {
+    auto value = Pack<T, N>::load(x + row * columns + pack * N);
+    if (saved != nullptr) value.store(saved + row * saved_pitch + pack * N);
+#pragma unroll
+    for (int lane = 0; lane < N; ++lane) {
+      value.lane[lane] = convert<T>(gelu(convert<Acc>(value.lane[lane])));
+    }
+    value.store(x + row * columns + pack * N);
+  });
+}
+
+template <int N, class T>
+__global__ void __launch_bounds__(kBlock)
+    gelu_backward_kernel(const T* saved, T* dx, std::int64_t rows, std::int64_t columns,
+                         std::int64_t saved_pitch) {
+  using Acc = Accumulator<T>;
+  for_rows(rows, columns / N, [=](std::int64_t row, std::int64_t pack) {
+    const auto x = Pack<T, N>::load(saved + row * saved_pitch + pack * N);
+    auto value = Pack<T, N>::load(dx + row * columns + pack * N);
+#pragma unroll
+    for (int lane = 0; lane < N; ++lane) {
+      value.lane[lane] =
+          convert<T>(convert<Acc>(value.lane[lane]) * gelu_derivative(convert<Acc>(x.lane[lane])));
+    }
+    value.store(dx + row * columns + pack * N);
+  });
+}
+
+// ---- Launches
+// ------------------------------------------------------------------------------------
+
+/// A matrix with what its activation saved; the same for both directions.
+struct Activated {
+  Tensor x;
+  ConstTensor saved;
+  std::int64_t pitch() const { return saved.absent() ? 0 : saved.shape[1]; }
+  std::int64_t rows() const { return rows_of(x); }
+  std::int64_t columns() const { return columns_of(x); }
+};
+
+void launch_relu(const Queue& queue, const Activated& a, std::uint8_t* mask, bool forward) {
+  const std::int64_t rows = a.rows();
+  const std::int64_t columns = a.columns();
+  const Grid2 grid = grid_over(queue, rows, (columns + kMaskLanes - 1) / kMaskLanes);
+  dispatch_float(a.x.dtype, [&](auto tag) {
+    using T = DeviceElement<decltype(tag)>;
+    const auto launch = [&](auto whole) {
+      constexpr bool kWhole = decltype(whole)::value;
+      T* const x = elements_of<T>(a.x);
+      if (forward) {
+        relu_forward_kernel<kWhole>
+            <<<grid.blocks, grid.threads, 0, queue.stream>>>(x, mask, rows, columns, a.pitch());
+      } else {
+        relu_backward_kernel<kWhole><<<grid.blocks, grid.threads, 0, queue.stream>>>(
+            elements_of<std::uint8_t>(a.saved), x, rows, columns, a.pitch());
+      }
+    };
+    if (columns % kMaskLanes == 0 && aligned(a.x.data)) {
+      launch(std::true_type{});
+    } else {
+      launch(std::false_type{});
+    }
+  });
+  TRAINBENCH_LAUNCHED();
+}
+
+template <class T>
+void launch_gelu(const Queue& queue, const Activated& a, T* save, bool forward) {
+  const std::int64_t rows = a.rows();
+  const std::int64_t columns = a.columns();
+  const bool vector = columns % 4 == 0 && aligned(a.x.data, a.saved.data);
+  dispatch_width(vector, [&](auto width) {
+    constexpr int kWidth = decltype(width)::value;
+    const Grid2 grid = grid_over(queue, rows, columns / kWidth);
+    T* const x = elements_of<T>(a.x);
+    if (forward) {
+      gelu_forward_kernel<kWidth>
+          <<<grid.blocks, grid.threads, 0, queue.stream>>>(x, save, rows, columns, a.pitch());
+    } else {
+      gelu_backward_kernel<kWidth><<<grid.blocks, grid.threads, 0, queue.stream>>>(
+          elements_of<T>(a.saved), x, rows, columns, a.pitch());
+    }
+  });
+  TRAINBENCH_LAUNCHED();
+}
+
+}  // namespace
+
+Shape saved_shape(Activation activation, std::int64_t m, std::int64_t n) {
+  constexpr std::int64_t kMaskRowBits = 128;
+  constexpr std::int64_t kRowElements = 8;
+  switch (activation) {
+    case Activation::relu:
+      return {m, (n + kMaskRowBits - 1) / kMaskRowBits * (kMaskRowBits / 8)};
+    case Activation::gelu:
+      return {m, (n + kRowElements - 1) / kRowElements * kRowElements};
+    case Activation::none:
+      break;
+  }
+  return {};
+}
+
+DType saved_dtype(Activation activation, DType dtype) {
+  return activation == Activation::relu ? DType::u8 : dtype;
+}
+
+void require_saved(Activation activation, const ConstTensor& x, const ConstTensor& saved) {
+  require(saved.shape == saved_shape(activation, rows_of(x), columns_of(x)) &&
+              saved.dtype == saved_dtype(activation, x.dtype),
+          "`saved` comes from allocate_saved for this activation, shape and dtype");
+}
+
+void add_bias(const Queue& queue, Tensor x, ConstTensor bias) {
+  const std::int64_t rows = rows_of(x);
+  const std::int64_t columns = columns_of(x);
+  require(bias.elements() == columns && bias.dtype == x.dtype, "bias is [n], of x's dtype");
+  dispatch_float(x.dtype, [&](auto tag) {
+    using T = DeviceElement<decltype(tag)>;
+    dispatch_width(columns % 4 == 0 && aligned(x.data, bias.data), [&](auto width) {
+      constexpr int kWidth = decltype(width)::value;
+      const Grid2 grid = grid_over(queue, rows, columns / kWidth);
+      add_bias_kernel<kWidth><<<grid.blocks, grid.threads, 0, queue.stream>>>(
+          elements_of<T>(x), elements_of<T>(bias), rows, columns);
+    });
+  });
+  TRAINBENCH_LAUNCHED();
+}
+
+void activation_forward(const Queue& queue, Activation activation, Tensor x, Tensor saved) {
+  if (activation == Activation::none) return;
+  if (!saved.absent()) require_saved(activation, x, saved);
+  const Activated operands{x, saved};
+  if (activation == Activation::relu) {
+    launch_relu(queue, operands, elements_of<std::uint8_t>(saved), true);
+    return;
+  }
+  dispatch_float(x.dtype, [&](auto tag) {
+    using T = DeviceElement<decltype(tag)>;
+    launch_gelu<T>(queue, operands, elements_of<T>(saved), true);
+  });
+}
+
+void activation_backward(const Queue& queue, Activation activation, ConstTensor saved, Tensor dx) {
+  if (activation == Activation::none) return;
+  require_saved(activation, dx, saved);
+  const Activated operands{dx, saved};
+  if (activation == Activation::relu) {
+    launch_relu(queue, operands, nullptr, false);
+    return;
+  }
+  dispatch_float(dx.dtype, [&](auto tag) {
+    using T = DeviceElement<decltype(tag)>;
+    launch_gelu<T>(queue, operands, nullptr, false);
+  });
+}
+
+}  // namespace trainbench::gpu

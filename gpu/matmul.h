@@ -1,0 +1,38 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "common/backend.h"
+#include "gpu/kernels.h"
+
+namespace trainbench::gpu {
+
+/// Matrix products through cuBLASLt, with as much of the epilogue fused as the library takes; our
+/// own kernels do the rest. A problem's algorithm is chosen when it is first met and kept, so that
+/// later calls allocate nothing and give equal bits.
+class Matmul {
+ public:
+  Matmul();
+  ~Matmul();
+  Matmul(const Matmul&) = delete;
+  Matmul& operator=(const Matmul&) = delete;
+
+  /// The library's workspace is the queue's scratch memory.
+  void run(const Queue& queue, const MatmulForm& form, ConstTensor a, ConstTensor b, Tensor c,
+           const MatmulEpilogue& epilogue);
+
+  /// Finds out, by a small product, whether the library's ReLU mask has the layout of saved_shape()
+  /// for this dtype; only then is ReLU fused where its mask is kept. (The library's documentation
+  /// gives the mask's size but not the order of its bits.) Allocates and waits: belongs to set-up.
+  void probe_relu_mask(const Queue& queue, DType dtype);
+
+  /// One entry a problem met so far.
+  const std::vector<Served>& served() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace trainbench::gpu
