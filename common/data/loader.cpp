@@ -72,9 +72,11 @@ BatchLayout::BatchLayout(const Dataset& dataset, std::int64_t batch)
 }
 
 Batch BatchLayout::view(const void* data) const {
-  const auto* bytes = static_cast<const std::byte*>(data);
-  return {.samples = ConstTensor(bytes, samples_, DType::u8),
-          .labels = ConstTensor(bytes + label_offset_, Shape{batch_}, DType::i32)};
+  const ConstTensor bytes(data, Shape{static_cast<std::int64_t>(bytes_)}, DType::u8);
+  const auto labels = bytes.range(static_cast<std::int64_t>(label_offset_),
+                                  batch_ * static_cast<std::int64_t>(sizeof(std::int32_t)));
+  return {.samples = bytes.range(0, samples_.elements()).reshaped(samples_),
+          .labels = ConstTensor(labels.data, Shape{batch_}, DType::i32)};
 }
 
 BatchSource::BatchSource(const Dataset& dataset, std::int64_t batch, std::uint64_t seed)
