@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the seed corpus of fuzz_idx into the folder given: small IDX files, right and wrong."""
+"""Writes the seeds of fuzz_idx into the folder given: small IDX files, right and wrong."""
 
 import gzip
 import pathlib
