@@ -54,7 +54,7 @@ int run_program(int argc, char** argv) {
 int main(int argc, char** argv) {
   using namespace trainbench;
   try {
-    sanitize_environment(argc, argv);
+    sanitize_environment(argv);
     return run_program(argc, argv);
   } catch (const InputError& error) {
     std::fprintf(stderr, "trainbench: %s\n", error.what());

@@ -8,6 +8,7 @@
 
 #include "common/core/error.h"
 #include "common/core/philox.h"
+#include "common/system/cpu_topology.h"
 
 namespace trainbench {
 namespace {
@@ -133,7 +134,10 @@ Loader::Loader(std::unique_ptr<BatchChannel> channel, int slots, BatchSource sou
       layout_(source_.layout()),
       filled_(static_cast<std::size_t>(slots), 0) {
   require(slots >= 2, "a loader has a slot to fill and a slot to hand out");
-  thread_ = std::thread([this] { run(); });
+  thread_ = std::thread([this] {
+    allow_all_cpus();
+    run();
+  });
 }
 
 Loader::~Loader() {
