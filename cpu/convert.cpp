@@ -64,7 +64,7 @@ void cast_range(const From* from, To* to, std::int64_t count) {
 
 }  // namespace
 
-void CpuBackend::cast(ConstTensor from, Tensor to) {
+void cast_elements(int threads, ConstTensor from, Tensor to) {
   require(from.elements() == to.elements(), "a cast keeps the number of elements");
   dispatch_float(from.dtype, [&](auto from_tag) {
     using From = typename decltype(from_tag)::type;
@@ -72,12 +72,14 @@ void CpuBackend::cast(ConstTensor from, Tensor to) {
       using To = typename decltype(to_tag)::type;
       const From* source = from.as<From>();
       To* target = to.as<To>();
-      parallel_ranges(threads_, to.elements(), kGrain, [=](Range range) {
+      parallel_ranges(threads, to.elements(), kGrain, [=](Range range) {
         cast_range(source + range.first, target + range.first, range.last - range.first);
       });
     });
   });
 }
+
+void CpuBackend::cast(ConstTensor from, Tensor to) { cast_elements(threads_, from, to); }
 
 void CpuBackend::normalize_bytes(ConstTensor from, Tensor to, float scale, float shift) {
   require(from.elements() == to.elements(), "as many numbers as bytes");

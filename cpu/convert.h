@@ -26,6 +26,9 @@ inline void convert(const double* from, float* to, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i]);
 }
 
+/// to = from, rounded; same number of elements, any floating-point dtypes.
+void cast_elements(int threads, ConstTensor from, Tensor to);
+
 /// One number of the arithmetic's type, rounded to T.
 template <class T, class W>
 T narrow(W value) {

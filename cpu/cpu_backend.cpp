@@ -89,7 +89,7 @@ std::unique_ptr<Backend> make_cpu_backend(const CpuOptions& options) {
 CpuBackend::CpuBackend(const CpuOptions& options)
     : threads_(options.threads > 0 ? options.threads : usable_cores()),
       arena_(threads_),
-      providers_(matmul_providers_for(options.provider)) {}
+      router_(threads_, matmul_providers_for(options.provider), arena_) {}
 
 Tensor CpuBackend::allocate(Shape shape, DType dtype, MemoryKind kind) {
   return arena_.allocate(shape, dtype, kind);

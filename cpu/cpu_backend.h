@@ -1,13 +1,12 @@
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "common/backend.h"
 #include "cpu/arena.h"
-#include "cpu/providers/provider.h"
+#include "cpu/matmul_router.h"
 
 namespace trainbench {
 
@@ -38,7 +37,7 @@ class CpuBackend final : public Backend {
   void synchronize() override {}
   std::unique_ptr<Recording> record(const std::function<void()>& work) override;
   std::unique_ptr<DeviceTimer> make_timer() override;
-  std::vector<Served> served() const override;
+  std::vector<Served> served() const override { return router_.served(); }
   void require_precision(const Precision& precision) const override;
 
   void cast(ConstTensor from, Tensor to) override;
@@ -64,14 +63,9 @@ class CpuBackend final : public Backend {
   void finish_step(const LossScaling& scaling, Tensor state) override;
 
  private:
-  /// A float copy of a 16-bit operand, in scratch memory.
-  const void* widened(ConstTensor from, std::size_t slot);
-  void multiply(const MatmulProblem& problem, const MatmulOperands& operands);
-
   int threads_;
   Arena arena_;
-  std::vector<const MatmulProvider*> providers_;
-  std::map<MatmulProblem, std::unique_ptr<MatmulPlan>> plans_;
+  MatmulRouter router_;
 };
 
 }  // namespace trainbench

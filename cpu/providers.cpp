@@ -2,26 +2,56 @@
 
 #include "common/core/error.h"
 #include "cpu/providers/eigen.h"
+#if TRAINBENCH_HAS_BLAS
+#include "cpu/providers/blas.h"
+#endif
+#if TRAINBENCH_HAS_ONEDNN
+#include "cpu/providers/onednn.h"
+#endif
 
 namespace trainbench {
+namespace {
 
-const std::vector<const MatmulProvider*>& matmul_providers() {
-  static const std::vector<const MatmulProvider*> list{&eigen_provider()};
+struct Library {
+  const MatmulProvider& (*provider)();
+  std::string (*version)();
+};
+
+const std::vector<Library>& libraries() {
+  static const std::vector<Library> list {
+#if TRAINBENCH_HAS_ONEDNN
+    {onednn_provider, onednn_version},
+#endif
+#if TRAINBENCH_HAS_BLAS
+        {blas_provider, blas_version},
+#endif
+        {eigen_provider, eigen_version},
+  };
   return list;
 }
 
+}  // namespace
+
 std::vector<const MatmulProvider*> matmul_providers_for(const std::string& option) {
-  if (option == "auto") return matmul_providers();
+  std::vector<const MatmulProvider*> chosen;
   std::string known = "auto";
-  for (const MatmulProvider* provider : matmul_providers()) {
-    if (provider->name() == option) return {provider};
-    known += ", " + std::string(provider->name());
+  for (const Library& library : libraries()) {
+    const MatmulProvider& provider = library.provider();
+    if (option == "auto" || provider.name() == option) chosen.push_back(&provider);
+    known += ", " + std::string(provider.name());
   }
-  throw InputError("no CPU provider \"" + option + "\" in this build; it has " + known);
+  if (chosen.empty()) {
+    throw InputError("no CPU provider \"" + option + "\" in this build; it has " + known);
+  }
+  return chosen;
 }
 
 std::vector<std::pair<std::string, std::string>> cpu_providers() {
-  return {{"eigen", eigen_version()}};
+  std::vector<std::pair<std::string, std::string>> list;
+  for (const Library& library : libraries()) {
+    list.emplace_back(library.provider().name(), library.version());
+  }
+  return list;
 }
 
 }  // namespace trainbench

@@ -8,14 +8,12 @@
 
 namespace trainbench {
 
-/// The libraries of this build that multiply matrices, in the order in which "auto" prefers equals.
-const std::vector<const MatmulProvider*>& matmul_providers();
-
-/// Those that a provider option means: the named one, or all for "auto". Throws InputError for a
-/// name that is unknown or not in this build.
+/// The libraries that a provider option means: the named one, or for "auto" all of this build, the
+/// one that is usually the fastest first. Throws InputError for a name that is unknown or not in
+/// this build.
 std::vector<const MatmulProvider*> matmul_providers_for(const std::string& option);
 
-/// For reports: each library with its version and, where it tells, the kernels it chose.
+/// For reports: each library's name, and its version with the kernels that it uses on this CPU.
 std::vector<std::pair<std::string, std::string>> cpu_providers();
 
 }  // namespace trainbench

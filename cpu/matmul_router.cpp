@@ -1,0 +1,194 @@
+#include "cpu/matmul_router.h"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <mutex>
+
+#include "cpu/convert.h"
+#include "cpu/epilogue.h"
+#include "cpu/parallel.h"
+
+namespace trainbench {
+namespace {
+
+/// The type that products of `dtype` are summed in.
+DType wide(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
+
+MatmulProblem problem_of(const MatmulCall& call) {
+  const auto& [form, a, b, c, epilogue] = call;
+  require(a.shape.rank() == 2 && b.shape.rank() == 2 && c.shape.rank() == 2,
+          "a product is of matrices");
+  require(a.dtype == b.dtype, "a product's operands have one dtype");
+  require(c.dtype == a.dtype || c.dtype == wide(a.dtype),
+          "a product has its operands' dtype or that of the sums");
+  const MatmulProblem problem{.m = c.shape[0],
+                              .n = c.shape[1],
+                              .k = a.shape[form.transpose_a ? 0 : 1],
+                              .transpose_a = form.transpose_a,
+                              .transpose_b = form.transpose_b,
+                              .accumulate = form.accumulate,
+                              .operands = a.dtype,
+                              .result = c.dtype};
+  require(a.shape[form.transpose_a ? 1 : 0] == problem.m &&
+              b.shape[form.transpose_b ? 0 : 1] == problem.n &&
+              b.shape[form.transpose_b ? 1 : 0] == problem.k,
+          "a product's shapes fit");
+  require(epilogue.bias.absent() ||
+              (epilogue.bias.elements() == problem.n && epilogue.bias.dtype == c.dtype),
+          "a bias has one element a column, in the result's dtype");
+  return problem;
+}
+
+std::string description(const MatmulProblem& p) {
+  std::string text = "matmul " + std::to_string(p.m) + "x" + std::to_string(p.n) + "x" +
+                     std::to_string(p.k) + " " + (p.transpose_a ? "T" : "N") +
+                     (p.transpose_b ? "T" : "N") + " " + std::string(name_of(p.operands));
+  return p.accumulate ? text + " accumulate" : text;
+}
+
+}  // namespace
+
+MatmulRouter::Kind MatmulRouter::kind_of(const MatmulCall& call) {
+  const MatmulEpilogue& e = call.epilogue;
+  Kind kind{.problem = problem_of(call)};
+  kind.passes = !e.saved.absent() || e.gradient_of != Activation::none;
+  kind.problem.bias = !e.bias.absent();
+  kind.problem.activation = e.activation;
+  return kind;
+}
+
+/// The problems by which a call of this kind can be computed, the one with the least work around it
+/// first.
+std::vector<MatmulProblem> MatmulRouter::variants(const Kind& kind) const {
+  std::vector<MatmulProblem> list;
+  for (const DType operands : {kind.problem.operands, wide(kind.problem.operands)}) {
+    MatmulProblem whole = kind.problem;
+    whole.operands = operands;
+    if (!kind.passes) list.push_back(whole);
+    // An epilogue in a pass of its own starts from unrounded sums.
+    MatmulProblem sums = whole;
+    sums.result = wide(operands);
+    sums.accumulate = whole.accumulate && sums.result == whole.result;
+    sums.bias = false;
+    sums.activation = Activation::none;
+    list.push_back(sums);
+  }
+  return list;
+}
+
+MatmulRouter::Route MatmulRouter::route_by(const MatmulProvider& provider, const Kind& kind) const {
+  for (const MatmulProblem& problem : variants(kind)) {
+    if (auto plan = provider.plan(problem)) return {&provider, problem, std::move(plan)};
+  }
+  return {};
+}
+
+const void* MatmulRouter::operand(const Route& route, const ConstTensor& from, std::size_t slot) {
+  if (from.dtype == route.problem.operands) return from.data;
+  const Tensor to(arena_.scratch(slot, static_cast<std::size_t>(from.elements()) * sizeof(float)),
+                  from.shape, route.problem.operands);
+  cast_elements(threads_, from, to);
+  return to.data;
+}
+
+void MatmulRouter::run(const Route& route, const MatmulCall& call) {
+  const MatmulProblem& problem = route.problem;
+  const bool in_place = problem.result == call.c.dtype;
+  MatmulOperands operands{.a = operand(route, call.a, 0),
+                          .b = operand(route, call.b, 1),
+                          .c = call.c.data,
+                          .bias = problem.bias ? call.epilogue.bias.data : nullptr};
+  if (!in_place) {
+    operands.c =
+        arena_.scratch(2, static_cast<std::size_t>(call.c.elements()) * size_of(problem.result));
+  }
+  if (const std::size_t bytes = route.plan->workspace_bytes(); bytes > 0) {
+    operands.workspace = arena_.scratch(3, bytes);
+  }
+  {
+    const FlushToZero flush;
+    omp_set_num_threads(threads_);
+    route.plan->run(operands);
+  }
+  const MatmulEpilogue& e = call.epilogue;
+  const bool applied = in_place && problem.bias == !e.bias.absent() &&
+                       problem.activation == e.activation && e.gradient_of == Activation::none;
+  if (!applied) {
+    apply_epilogue(threads_, operands.c, call.form.accumulate && !problem.accumulate, call.c, e);
+  }
+}
+
+/// Seconds: the least of a few runs, the first of which warms up.
+double MatmulRouter::time_of(const Route& route, const MatmulCall& call) {
+  constexpr int kRuns = 4;
+  using Clock = std::chrono::steady_clock;
+  double least = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < kRuns; ++i) {
+    const Clock::time_point start = Clock::now();
+    run(route, call);
+    least = std::min(least, std::chrono::duration<double>(Clock::now() - start).count());
+  }
+  return least;
+}
+
+MatmulRouter::Route MatmulRouter::choose(const Kind& kind, const MatmulCall& call) {
+  std::vector<Route> routes;
+  for (const MatmulProvider* provider : providers_) {
+    Route route = route_by(*provider, kind);
+    if (route.plan != nullptr) routes.push_back(std::move(route));
+  }
+  if (routes.empty()) {
+    throw Unsupported("no CPU provider here serves " + description(kind.problem));
+  }
+  if (routes.size() == 1) return std::move(routes.front());
+
+  static std::mutex mutex;
+  static std::map<std::pair<int, Kind>, const MatmulProvider*> choices;
+  const std::lock_guard lock(mutex);
+  const MatmulProvider*& choice = choices[{threads_, kind}];
+  if (choice == nullptr) {
+    std::vector<std::byte> before(kind.problem.accumulate ? call.c.bytes() : 0);
+    if (!before.empty()) std::memcpy(before.data(), call.c.data, before.size());
+    // Whoever is not clearly faster does not displace an earlier one, so that noise seldom decides.
+    constexpr double kClearly = 0.85;
+    double least = std::numeric_limits<double>::infinity();
+    for (const Route& route : routes) {
+      const double time = time_of(route, call);
+      if (time >= kClearly * least) continue;
+      least = time;
+      choice = route.provider;
+    }
+    if (!before.empty()) std::memcpy(call.c.data, before.data(), before.size());
+  }
+  const auto chosen = std::find_if(routes.begin(), routes.end(),
+                                   [&](const Route& route) { return route.provider == choice; });
+  return std::move(*chosen);
+}
+
+void MatmulRouter::run(const MatmulCall& call) {
+  const Kind kind = kind_of(call);
+  if (call.c.elements() == 0) return;
+  auto found = routes_.find(kind);
+  if (found == routes_.end()) {
+    omp_set_num_threads(threads_);
+    found = routes_.emplace(kind, choose(kind, call)).first;
+  }
+  run(found->second, call);
+}
+
+std::vector<Served> MatmulRouter::served() const {
+  std::vector<Served> list;
+  for (const auto& [kind, route] : routes_) {
+    const Served entry{description(kind.problem), std::string(route.provider->name())};
+    const bool known = std::any_of(list.begin(), list.end(), [&](const Served& other) {
+      return other.operation == entry.operation && other.provider == entry.provider;
+    });
+    if (!known) list.push_back(entry);
+  }
+  return list;
+}
+
+}  // namespace trainbench
