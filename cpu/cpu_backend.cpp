@@ -89,7 +89,10 @@ std::unique_ptr<Backend> make_cpu_backend(const CpuOptions& options) {
 CpuBackend::CpuBackend(const CpuOptions& options)
     : threads_(options.threads > 0 ? options.threads : usable_cores()),
       arena_(threads_),
-      router_(threads_, matmul_providers_for(options.provider), arena_) {}
+      router_(threads_, matmul_providers_for(options.provider), arena_) {
+  // Loops outside of the backend, such as that over the initial weights, keep to it too.
+  omp_set_num_threads(threads_);
+}
 
 Tensor CpuBackend::allocate(Shape shape, DType dtype, MemoryKind kind) {
   return arena_.allocate(shape, dtype, kind);
