@@ -9,6 +9,7 @@
 
 #include "bench/build_info.h"
 #include "bench/harness/gbench_flags.h"
+#include "bench/harness/google_context.h"
 #include "bench/harness/interrupt.h"
 #include "bench/harness/rates.h"
 #include "bench/harness/run_environment.h"
@@ -47,6 +48,11 @@ std::string default_output() {
   const std::time_t now = std::time(nullptr);
   std::strftime(date, sizeof date, "%Y-%m-%dT%H%M%S", std::localtime(&now));
   return "results/" + std::string(date) + "-" + host_name() + ".json";
+}
+
+std::string executable_path() {
+  std::error_code ignored;
+  return std::filesystem::read_symlink("/proc/self/exe", ignored).string();
 }
 
 /// The devices that the cases name, in order.
@@ -88,6 +94,7 @@ class SuiteRun {
     }
 
     Report report;
+    report.google_context = google_context(executable_path());
     report.context = context();
     RunnerOptions runner{.prepare =
                              [this](const SuiteCase& wanted) {

@@ -133,13 +133,18 @@ ObjectReader::ObjectReader(const JsonNode& node, std::vector<std::string_view> k
   }
 }
 
+ObjectReader::ObjectReader(const JsonNode& node) : node_(node) {
+  if (!node_.value().is_object()) node_.fail_type("an object");
+}
+
 JsonNode ObjectReader::required(const std::string& key) const {
   if (const std::optional<JsonNode> member = optional(key)) return *member;
   node_.fail("the key " + in_quotes(key) + " is missing");
 }
 
 std::optional<JsonNode> ObjectReader::optional(const std::string& key) const {
-  require(std::find(known_.begin(), known_.end(), key) != known_.end(), "only known keys are read");
+  require(known_.empty() || std::find(known_.begin(), known_.end(), key) != known_.end(),
+          "only known keys are read");
   const auto found = node_.value_->find(key);
   if (found == node_.value_->end()) return std::nullopt;
   return node_.child(*found, key);

@@ -50,12 +50,14 @@ class JsonNode {
   std::string path_;
 };
 
-/// An object whose keys are known.
+/// An object read by key.
 class ObjectReader {
  public:
   /// Throws InputError unless `node` is an object with none but `known` keys; "$schema" is allowed
   /// at the top of a file.
   ObjectReader(const JsonNode& node, std::vector<std::string_view> known);
+  /// An object that may have other keys too.
+  explicit ObjectReader(const JsonNode& node);
 
   JsonNode required(const std::string& key) const;
   std::optional<JsonNode> optional(const std::string& key) const;
@@ -63,7 +65,7 @@ class ObjectReader {
 
  private:
   JsonNode node_;
-  std::vector<std::string_view> known_;
+  std::vector<std::string_view> known_;  // empty: any
 };
 
 }  // namespace trainbench

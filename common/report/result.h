@@ -4,6 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,8 @@
 namespace trainbench {
 
 enum class Status : std::uint8_t { ok, failed, skipped };
+
+std::string_view name_of(Status status);
 
 /// What identifies a case. Its name, `family/case/device/precision/key:value...`, is made of these.
 struct CaseId {
@@ -22,6 +25,9 @@ struct CaseId {
   std::vector<std::pair<std::string, std::string>> keys;  ///< {"batch", "256"}, in printed order
 
   std::string full_name() const;
+  /// The id that has this full name; throws InputError for what is none.
+  static CaseId parse(const std::string& full_name);
+
   /// The value of a key, or `fallback` where the case does not have it.
   std::string text(const std::string& key, const std::string& fallback) const;
   std::int64_t integer(const std::string& key, std::int64_t fallback) const;
@@ -46,11 +52,16 @@ struct CaseResult {
   std::map<std::string, double> counters;  ///< equal for all repetitions: memory, FLOPs, error
   std::vector<Served> served;              ///< what computed each operation
   nlohmann::ordered_json details;          ///< anything else worth keeping: warm-up, flags, notes
+
+  /// The case's and each sample's value of a counter: one a sample, or none where a sample lacks
+  /// it.
+  std::vector<double> values(const std::string& counter) const;
 };
 
 /// A run: its context and its cases in the order they were asked for.
 struct Report {
-  nlohmann::ordered_json context;  ///< the "trainbench" object: machine, build, settings
+  nlohmann::ordered_json google_context;  ///< Google Benchmark's own context: date, host_name, ...
+  nlohmann::ordered_json context;         ///< the "trainbench" object: machine, build, settings
   std::vector<CaseResult> results;
   bool partial = false;  ///< interrupted: some cases have fewer repetitions than asked, or none
 };

@@ -1,0 +1,71 @@
+#include <set>
+
+#include "common/config/json_file.h"
+#include "common/report/statistics.h"
+#include "common/report/table.h"
+
+namespace trainbench {
+namespace {
+
+std::string field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string result = "\"";
+  for (const char c : text) {
+    if (c == '"') result += '"';
+    result += c;
+  }
+  return result + "\"";
+}
+
+std::string number(double value) { return Json(value).dump(); }
+
+/// Whether a counter follows from the clock, which says nothing on a simulated device.
+bool is_timed(const std::string& counter) {
+  return counter.find("_time") != std::string::npos ||
+         counter.find("_per_second") != std::string::npos ||
+         counter.find("fraction") != std::string::npos;
+}
+
+}  // namespace
+
+std::string to_csv(const Report& report) {
+  std::set<std::string> keys;
+  std::set<std::string> counters;
+  for (const CaseResult& result : report.results) {
+    for (const auto& [key, value] : result.id.keys) keys.insert(key);
+    for (const auto& [name, value] : result.counters) counters.insert(name);
+    for (const Sample& sample : result.samples) {
+      for (const auto& [name, value] : sample.counters) counters.insert(name);
+    }
+  }
+
+  std::string text = "name,status,reason,simulated,family,case,device,precision";
+  for (const std::string& key : keys) text += "," + field(key);
+  text += ",repetitions,wall_time_q1,wall_time_q3";
+  for (const std::string& name : counters) text += "," + field(name);
+  text += "\n";
+  for (const CaseResult& result : report.results) {
+    const CaseId& id = result.id;
+    text += field(id.full_name()) + "," + std::string(name_of(result.status)) + "," +
+            field(result.reason) + (result.simulated ? ",true," : ",false,") + field(id.family) +
+            "," + field(id.name) + "," + field(id.device) + "," + field(id.precision);
+    for (const std::string& key : keys) text += "," + field(id.text(key, ""));
+    text += "," + std::to_string(result.samples.size());
+    const std::vector<double> times = result.values("wall_time");
+    if (times.empty() || result.simulated) {
+      text += ",,";
+    } else {
+      const Summary summary = summarize(times);
+      text += "," + number(summary.first_quartile) + "," + number(summary.third_quartile);
+    }
+    for (const std::string& name : counters) {
+      const std::vector<double> values = result.values(name);
+      const bool shown = !values.empty() && !(result.simulated && is_timed(name));
+      text += "," + (shown ? number(median(values)) : "");
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace trainbench
