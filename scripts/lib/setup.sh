@@ -95,12 +95,13 @@ build_targets() {
   if [ -f "$build/CMakeCache.txt" ]; then  # a build folder keeps its generator
     generator=$(sed -n 's/^CMAKE_GENERATOR:INTERNAL=//p' "$build/CMakeCache.txt")
   fi
-  # Arguments are compared, so that an unchanged tree is not configured again.
-  local wanted="$generator ${launcher[*]} ${arguments[*]}"
+  # What configuring depends on is compared, so that it is not done at every start; the rest CMake sees itself.
+  local wanted
+  wanted="$generator ${launcher[*]} ${arguments[*]} $(cksum <"$root/CMakePresets.json")"
   if [ ! -f "$build/CMakeCache.txt" ] || [ "$wanted" != "$(cat "$logs/configured" 2>/dev/null)" ]; then
     say "configuring in $build"
     rm -f "$logs/configured"
-    (cd "$root" && quietly configure cmake --preset "$preset" -G "$generator" "${launcher[@]}" "${arguments[@]}")
+    (cd "$root" && quietly configure cmake --fresh --preset "$preset" -G "$generator" "${launcher[@]}" "${arguments[@]}")
     echo "$wanted" >"$logs/configured"
   fi
   say "building (the first time takes some minutes)"
