@@ -8,7 +8,7 @@
 #include "common/nn/trainer.h"
 #include "cpu/cpu_backend.h"
 #include "tests/forwarding_backend.h"
-#include "tests/random_values.h"
+#include "common/check/random_tensor.h"
 
 namespace trainbench {
 namespace {
