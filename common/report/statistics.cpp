@@ -19,11 +19,13 @@ class Sequence {
 
   /// Uniform in [0, bound), which is far below 2^32.
   std::size_t below(std::size_t bound) {
-    return static_cast<std::size_t>((std::uint64_t{generator_.word(next_++)} * bound) >> 32);
+    if (next_ % 4 == 0) words_ = generator_.block(next_ / 4);
+    return static_cast<std::size_t>((std::uint64_t{words_.word[next_++ % 4]} * bound) >> 32);
   }
 
  private:
   Philox generator_;
+  PhiloxWords words_{};
   std::uint64_t next_ = 0;
 };
 

@@ -29,9 +29,10 @@ class Result(CliTest):
         with open(os.path.join(SOURCE, "configs/schema/result.schema.json"), encoding="utf-8") as file:
             schema = json.load(file)
         result = self.measure("a.json")
-        jsonschema.Draft7Validator(schema).validate(result)
+        jsonschema.Draft202012Validator(schema).validate(result)
         for row in result["benchmarks"]:
-            self.assertEqual(row["name"], row["run_name"])
+            aggregate = "_" + row["aggregate_name"] if row["run_type"] == "aggregate" else ""
+            self.assertEqual(row["name"], row["run_name"] + aggregate)
             self.assertTrue(row["name"].startswith("train/mlp/cpu/fp32/"))
 
     def test_standard_output(self):

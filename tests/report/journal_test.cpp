@@ -1,0 +1,89 @@
+#include "common/report/journal.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "common/core/error.h"
+#include "tests/report/sample_report.h"
+#include "tests/report/scratch_folder.h"
+
+namespace trainbench {
+namespace {
+
+TEST(Journal, ReadsBackWhatWasAppended) {
+  const ScratchFolder folder;
+  const std::string path = folder.path("r.json.journal");
+  const CaseResult result = sample_case("train/mlp/cpu/fp32/batch:256", 0.1 + 0.2);
+  Journal journal(path);
+  for (const Sample& sample : result.samples) journal.append(result.id, sample);
+  const std::vector<JournalEntry> entries = read_journal(path);
+  ASSERT_EQ(entries.size(), result.samples.size());
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    EXPECT_EQ(entries[i].id.full_name(), result.id.full_name());
+    EXPECT_EQ(entries[i].sample.iterations, result.samples[i].iterations);
+    EXPECT_EQ(entries[i].sample.real_time, result.samples[i].real_time);
+    EXPECT_EQ(entries[i].sample.cpu_time, result.samples[i].cpu_time);
+    EXPECT_EQ(entries[i].sample.counters, result.samples[i].counters);
+  }
+  journal.remove();
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST(Journal, AProcessThatDiesLosesNothing) {
+  const ScratchFolder folder;
+  const std::string path = folder.path("r.json.journal");
+  const CaseResult result = sample_case("train/mlp/cpu/fp32/batch:256", 0.036);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    Journal journal(path);
+    journal.append(result.id, result.samples[0]);
+    journal.append(result.id, result.samples[1]);
+    ::kill(::getpid(), SIGKILL);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  const std::vector<JournalEntry> entries = read_journal(path);
+  ASSERT_EQ(entries.size(), 2u);
+  EXPECT_EQ(entries[1].sample.real_time, result.samples[1].real_time);
+}
+
+TEST(Journal, ALineCutShortIsLeftOutAndAnotherDefectIsNamed) {
+  const ScratchFolder folder;
+  const std::string path = folder.path("r.json.journal");
+  const CaseResult result = sample_case("train/mlp/cpu/fp32/batch:256", 0.036);
+  Journal(path).append(result.id, result.samples[0]);
+  std::ofstream(path, std::ios::app) << R"({"name": "train/mlp/cpu/fp)";
+  EXPECT_EQ(read_journal(path).size(), 1u);
+  std::ofstream(path, std::ios::app) << "\n";
+  try {
+    read_journal(path);
+    FAIL() << "was accepted";
+  } catch (const InputError& error) {
+    EXPECT_EQ(std::string(error.what()).find(path + " line 2"), 0u) << error.what();
+  }
+}
+
+TEST(Journal, NumbersThatAreNotFiniteDoNotSpoilTheLine) {
+  const ScratchFolder folder;
+  const std::string path = folder.path("r.json.journal");
+  CaseResult result = sample_case("train/mlp/cpu/fp32/batch:256", 0.036);
+  result.samples[0].counters["loss_last"] = std::nan("");
+  Journal(path).append(result.id, result.samples[0]);
+  const std::vector<JournalEntry> entries = read_journal(path);
+  ASSERT_EQ(entries.size(), 1u);
+  EXPECT_FALSE(entries[0].sample.counters.contains("loss_last"));
+}
+
+TEST(Journal, NamesThePathThatCannotBeWritten) {
+  EXPECT_THROW(Journal("/proc/r.json.journal"), InputError);
+}
+
+}  // namespace
+}  // namespace trainbench
