@@ -1,0 +1,56 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "common/report/result.h"
+
+namespace trainbench {
+
+/// What a comparison says of a case. `slower` stands for any regression; the note says which.
+enum class Verdict : std::uint8_t { faster, same, slower, ambiguous, missing, added, failed };
+
+std::string_view name_of(Verdict verdict);
+
+struct CompareOptions {
+  double alpha = 0.01;         ///< of all cases together, by Holm's correction
+  double confidence = 0.95;    ///< of each interval
+  double max_slowdown = 0.05;  ///< a change within this is no regression
+  std::map<std::string, double> per_case;  ///< max_slowdown of single cases, by name
+  std::string metric = "wall_time";        ///< the time that is compared: a sample's counter
+  double max_memory_growth = 0.01;         ///< growth of any kind of memory that is none
+  std::vector<std::string> exact;          ///< counters that may not grow by a single digit
+};
+
+/// One case on both sides. Ratios are new over base time: above 1 is slower.
+struct CaseComparison {
+  std::string name;
+  Verdict verdict = Verdict::ambiguous;
+  double ratio = 0;  ///< Hodges-Lehmann estimate; 0 where times were not compared
+  double low = 0;    ///< its interval
+  double high = 0;
+  double p_value = 1;    ///< Mann-Whitney, adjusted for the number of cases
+  double threshold = 0;  ///< slowdown that counts: the larger of the limit and twice the noise
+  double base_noise = 0;  ///< robust relative deviation of the base's units
+  std::size_t base_units = 0;  ///< independent values: processes where there are several
+  std::size_t new_units = 0;
+  bool by_process = false;
+  std::string note;
+};
+
+struct Comparison {
+  std::vector<CaseComparison> cases;  ///< in the base's order, then what only the new side has
+
+  bool any(Verdict verdict) const;
+};
+
+/// Compares two sides, each the results of one or more runs. Times are judged by one test: exact
+/// Mann-Whitney on log times at `alpha` over all cases, with the Hodges-Lehmann interval that
+/// belongs to it; a change counts where it is significant and its interval lies beyond the
+/// threshold as a whole. Values of one process share placement, clocks and luck: where a side has
+/// several processes the median of each is one value.
+Comparison compare(const std::vector<Report>& base, const std::vector<Report>& fresh,
+                   const CompareOptions& options);
+
+}  // namespace trainbench
