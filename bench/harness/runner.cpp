@@ -161,22 +161,22 @@ class Runner {
     benchmark::Initialize(&count, pointers.data());
   }
 
-  /// One repetition, as Google Benchmark calls it.
+  /// One repetition, as Google Benchmark calls it. It aborts the program where an error ends one
+  /// repetition of several (1.7.1: its statistics ask for equal iterations), so it is not told of
+  /// errors: such a repetition is empty and leaves no sample.
   void repetition(benchmark::State& state, std::size_t index) {
     Entry& entry = entries_[index];
-    if (interrupted() || entry.result.status != Status::ok) {
-      state.SkipWithError(interrupted() ? "interrupted" : entry.result.reason.c_str());
-      return;
+    bool ended = false;
+    if (!interrupted() && entry.result.status == Status::ok) {
+      progress_.show(entry.result.id.full_name());
+      if (!contained(entry.result, [&] { measure(state, index, ended); })) pool_.drop(index);
+      progress_.advance();
     }
-    progress_.show(entry.result.id.full_name());
-    if (!contained(entry.result, [&] { measure(state, index); })) {
-      state.SkipWithError(entry.result.reason.c_str());
-      pool_.drop(index);
-    }
-    progress_.advance();
+    while (!ended && state.KeepRunningBatch(entry.iterations)) state.SetIterationTime(0);
   }
 
-  void measure(benchmark::State& state, std::size_t index) {
+  /// `ended`: Google Benchmark's loop has come to its end.
+  void measure(benchmark::State& state, std::size_t index, bool& ended) {
     Entry& entry = entries_[index];
     const CasePool::Lease lease = pool_.get(index);
     // Caches and clocks belong to the case that ran before: one untimed iteration takes them back,
@@ -193,6 +193,7 @@ class Runner {
       measurement = lease.prepared.run(entry.iterations);
       if (measurement.device_seconds) state.SetIterationTime(*measurement.device_seconds);
     }
+    ended = true;
     record(entry, measurement, lease.prepared.after_repetition());
   }
 
