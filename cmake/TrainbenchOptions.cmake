@@ -31,6 +31,7 @@ if(TRAINBENCH_SANITIZE)
                       $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize-recover=all>
                       $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer>)
   add_link_options(-fsanitize=${TRAINBENCH_SANITIZE})
+  target_compile_definitions(trainbench_flags INTERFACE TRAINBENCH_SANITIZED)
 endif()
 
 # trainbench_library(NAME sources...): a static library with our flags.

@@ -59,7 +59,8 @@ function(trainbench_add_gpu_run name target options)
   endif()
 endfunction()
 
-# trainbench_test_program(NAME sources... [LIBS libraries...] [MAIN source]): what both kinds share.
+# trainbench_test_program(NAME sources... [LIBS libraries...] [MAIN source]): what both kinds share. The target
+# tests_FOLDER builds all programs of a folder.
 function(trainbench_test_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "MAIN" "LIBS")
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS} ${arg_MAIN})
@@ -72,4 +73,9 @@ function(trainbench_test_program name)
   target_compile_definitions(${name} PRIVATE TRAINBENCH_HAS_CUDA=$<BOOL:${TRAINBENCH_CUDA}>
                              TRAINBENCH_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}")
+  get_filename_component(folder "${CMAKE_CURRENT_SOURCE_DIR}" NAME)
+  if(NOT TARGET tests_${folder})
+    add_custom_target(tests_${folder})
+  endif()
+  add_dependencies(tests_${folder} ${name})
 endfunction()

@@ -8,6 +8,8 @@ namespace {
 std::atomic<std::int64_t> count{0};
 }
 
+// The sanitizers bring an operator new of their own; the builds without them count.
+#if !defined(TRAINBENCH_SANITIZED)
 void* operator new(std::size_t bytes) {
   ++count;
   if (void* block = std::malloc(bytes)) return block;
@@ -15,6 +17,7 @@ void* operator new(std::size_t bytes) {
 }
 void operator delete(void* block) noexcept { std::free(block); }
 void operator delete(void* block, std::size_t) noexcept { std::free(block); }
+#endif
 
 namespace trainbench {
 
