@@ -124,7 +124,6 @@ void CpuBackend::fill_zero(Tensor tensor) {
 }
 
 std::unique_ptr<Recording> CpuBackend::record(const std::function<void()>& work) {
-  work();
   return std::make_unique<CpuRecording>(work);
 }
 

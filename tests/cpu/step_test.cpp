@@ -120,12 +120,12 @@ TEST(CpuStep, RecordedStepReplays) {
   MlpRun recorded(2, "eigen", kFp32);
   const auto recording =
       recorded.backend->record([&] { recorded.trainer.step(*recorded.backend, recorded.batch); });
-  EXPECT_EQ(recorded.trainer.loss(), plain.step());
+  EXPECT_EQ(recorded.trainer.state().step, 0);
   for (int i = 0; i < 3; ++i) {
     recording->replay();
     EXPECT_EQ(recorded.trainer.loss(), plain.step());
   }
-  EXPECT_EQ(recorded.trainer.state().step, 4);
+  EXPECT_EQ(recorded.trainer.state().step, 3);
 }
 
 TEST(CpuChannel, AHostSlotWaitsForItsReader) {
