@@ -20,5 +20,7 @@ struct PeakLoop {
 /// 10.x they need tcgen05, which this build does not have: there is no loop then, since a peak that
 /// products exceed is none.
 PeakLoop peak_loop(const Precision& precision, int major);
+/// Of fp64, tf32, fp16 and bf16 on 9.0.
+PeakLoop peak_loop_sm90a(const Precision& precision);
 
 }  // namespace trainbench::gpu
