@@ -199,8 +199,12 @@ Updated adamw_update(const AdamOptions& options, const StepState& state, const U
   const double root = std::sqrt(second / correction2) + options.epsilon;
   const double direction = first / correction1 / root;
   const double root_error = 0.5 * tiny / correction2 / (root * root);
-  const double direction_error =
-      first_error / correction1 / root + (12 * u + root_error) * std::abs(direction);
+  // Formed as it is written, here and maybe on the device, 1 - beta^t has the absolute error of a
+  // number near 1.
+  const double correction_error =
+      2 * unit_roundoff(DType::f64) * (1 / correction1 + 1 / correction2);
+  const double direction_error = first_error / correction1 / root +
+                                 (12 * u + root_error + correction_error) * std::abs(direction);
   const double rate = static_cast<double>(state.learning_rate);
   const double decay = options.weight_decay * old.weight;
   const double weight = old.weight - rate * (direction + decay);

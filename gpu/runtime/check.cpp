@@ -1,5 +1,6 @@
 #include "gpu/runtime/check.h"
 
+#include <atomic>
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -36,8 +37,10 @@ void throw_cublas_error(cublasStatus_t status, const char* call, const char* fil
 }
 
 void report_cuda_error(cudaError_t error, const char* call, const char* file, int line) noexcept {
-  // After a kernel has failed every call fails the same way; the exception already told of it.
-  if (std::uncaught_exceptions() > 0) return;
+  // After a kernel has failed, every call fails the same way: once is enough, and an exception on
+  // its way has told already.
+  static std::atomic<int> reported{cudaSuccess};
+  if (reported.exchange(error) == error || std::uncaught_exceptions() > 0) return;
   try {
     std::fprintf(stderr, "trainbench: %s\n", describe(error, call, file, line).c_str());
   } catch (...) {

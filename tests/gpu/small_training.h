@@ -18,6 +18,8 @@ struct SmallTraining {
   Precision precision = kFp32;
   bool fused = true;
 
+  static constexpr std::uint64_t kBatches = 4;
+
   Trainer make(Backend& backend) const {
     return Trainer(backend, workload_by_name("mlp"),
                    {.precision = precision,
@@ -27,44 +29,49 @@ struct SmallTraining {
                     .sizes = {{"inputs", inputs}, {"hidden", hidden}, {"classes", classes}}});
   }
 
-  std::vector<std::uint8_t> host_samples(std::uint64_t index) const {
-    std::vector<std::uint8_t> bytes(static_cast<std::size_t>(batch * inputs));
-    const Philox random(2, index);
-    for (std::size_t i = 0; i < bytes.size(); ++i) {
-      bytes[i] = static_cast<std::uint8_t>(random.word(i) >> 24);
-    }
-    return bytes;
+  std::size_t sample_bytes() const { return static_cast<std::size_t>(batch * inputs); }
+  std::size_t batch_bytes() const {
+    return sample_bytes() + static_cast<std::size_t>(batch) * sizeof(std::int32_t);
   }
 
-  /// A class's images are brighter in its own part, so that there is something to learn.
-  Batch batch_on(Backend& backend, std::uint64_t index) const {
-    std::vector<std::uint8_t> samples = host_samples(index);
-    std::vector<std::int32_t> labels(static_cast<std::size_t>(batch));
-    const Philox random(3, index);
-    for (std::size_t row = 0; row < labels.size(); ++row) {
-      labels[row] = static_cast<std::int32_t>(random.word(row) % static_cast<unsigned>(classes));
-      for (std::int64_t i = labels[row]; i < inputs; i += classes) {
-        samples[row * static_cast<std::size_t>(inputs) + static_cast<std::size_t>(i)] |= 0x80;
+  /// Samples, then labels. A class's images are brighter in its own part: there is something to
+  /// learn.
+  void fill(std::byte* to, std::uint64_t index) const {
+    const Philox pixels(2, index);
+    const Philox classes_of(3, index);
+    auto* const samples = reinterpret_cast<std::uint8_t*>(to);
+    auto* const labels = reinterpret_cast<std::int32_t*>(to + sample_bytes());
+    for (std::int64_t row = 0; row < batch; ++row) {
+      const auto r = static_cast<std::uint64_t>(row);
+      labels[row] =
+          static_cast<std::int32_t>(classes_of.word(r) % static_cast<std::uint32_t>(classes));
+      for (std::int64_t i = 0; i < inputs; ++i) {
+        const std::int64_t at = row * inputs + i;
+        const std::uint32_t noise = pixels.word(static_cast<std::uint64_t>(at)) >> 24;
+        const bool own = i % classes == labels[row];
+        samples[at] = static_cast<std::uint8_t>(own ? noise | 0x80u : noise);
       }
     }
-    const Tensor x = backend.allocate(Shape{batch, inputs}, DType::u8, MemoryKind::workspace);
-    const Tensor y = backend.allocate(Shape{batch}, DType::i32, MemoryKind::workspace);
-    backend.copy_from_host(x, samples.data());
-    backend.copy_from_host(y, labels.data());
-    return {x, y};
   }
 
-  /// Losses of `steps` steps over four batches in turn.
-  std::vector<double> losses(Backend& backend, int steps) const {
-    Trainer trainer = make(backend);
+  /// A batch that lies at `data`, in device memory.
+  Batch view(const void* data) const {
+    const auto* const bytes = static_cast<const std::byte*>(data);
+    return {.samples = ConstTensor(bytes, Shape{batch, inputs}, DType::u8),
+            .labels = ConstTensor(bytes + sample_bytes(), Shape{batch}, DType::i32)};
+  }
+
+  std::vector<Batch> resident_batches(Backend& backend) const {
     std::vector<Batch> batches;
-    for (std::uint64_t i = 0; i < 4; ++i) batches.push_back(batch_on(backend, i));
-    std::vector<double> curve;
-    for (int step = 0; step < steps; ++step) {
-      trainer.step(backend, batches[static_cast<std::size_t>(step) % batches.size()]);
-      curve.push_back(trainer.loss());
+    std::vector<std::byte> host(batch_bytes());
+    for (std::uint64_t index = 0; index < kBatches; ++index) {
+      fill(host.data(), index);
+      const Tensor device = backend.allocate(Shape{static_cast<std::int64_t>(host.size())},
+                                             DType::u8, MemoryKind::workspace);
+      backend.copy_from_host(device, host.data());
+      batches.push_back(view(device.data));
     }
-    return curve;
+    return batches;
   }
 };
 
