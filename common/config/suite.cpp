@@ -171,8 +171,10 @@ SuiteCase make_case(const Entry& entry, const std::vector<std::size_t>& choice) 
   return result;
 }
 
-void check_sizes(const SuiteCase& made, const Family& family, const JsonNode& node) {
-  if (made.sizes.empty()) return;
+/// Has the family refuse sizes it does not take; each combination is asked about once.
+void check_sizes(const SuiteCase& made, const Family& family, const JsonNode& node,
+                 std::set<ModelSizes>& checked) {
+  if (made.sizes.empty() || !checked.insert(made.sizes).second) return;
   try {
     family.check_sizes(made.id.name, made.sizes);
   } catch (const InputError& error) {
@@ -191,6 +193,7 @@ void multiply_out(const Entry& entry, const JsonNode& node, std::set<std::string
     }
   }
   std::vector<std::size_t> choice(entry.columns.size());
+  std::set<ModelSizes> checked;
   for (std::size_t index = 0; index < combinations; ++index) {
     std::size_t rest = index;
     for (std::size_t i = choice.size(); i-- > 0;) {
@@ -198,7 +201,7 @@ void multiply_out(const Entry& entry, const JsonNode& node, std::set<std::string
       rest /= entry.columns[i].values.size();
     }
     SuiteCase made = make_case(entry, choice);
-    check_sizes(made, *entry.family, node);
+    check_sizes(made, *entry.family, node, checked);
     // A case that two entries name, or that two values of a meaningless key make, runs once.
     if (names.insert(made.id.full_name()).second) cases.push_back(std::move(made));
   }

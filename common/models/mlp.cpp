@@ -9,7 +9,7 @@ Mlp::Mlp(const ModelSizes& sizes, float input_scale, float input_shift)
   SizeReader reader("mlp", sizes);
   inputs_ = reader.get("inputs", 784);
   const std::int64_t hidden = reader.get("hidden", 2048);
-  const std::int64_t depth = reader.get("layers", 3);
+  const std::int64_t depth = reader.get("layers", 3, 256);
   const std::int64_t classes = reader.get("classes", 10);
   reader.finish();
 

@@ -4,13 +4,13 @@
 
 namespace trainbench {
 
-std::int64_t SizeReader::get(const std::string& name, std::int64_t fallback) {
+std::int64_t SizeReader::get(const std::string& name, std::int64_t fallback, std::int64_t most) {
   known_.insert(name);
   const auto found = sizes_.find(name);
   if (found == sizes_.end()) return fallback;
-  if (found->second <= 0) {
+  if (found->second < 1 || found->second > most) {
     throw InputError("size \"" + name + "\" of " + model_ + " is " + std::to_string(found->second) +
-                     "; it must be at least 1");
+                     "; it must be from 1 to " + std::to_string(most));
   }
   return found->second;
 }

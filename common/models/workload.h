@@ -18,8 +18,9 @@ class SizeReader {
  public:
   SizeReader(std::string_view model, const ModelSizes& sizes) : model_(model), sizes_(sizes) {}
 
-  /// The size of that name; throws InputError unless it is positive.
-  std::int64_t get(const std::string& name, std::int64_t fallback);
+  /// The size of that name; throws InputError unless it is positive and at most `most`.
+  std::int64_t get(const std::string& name, std::int64_t fallback,
+                   std::int64_t most = std::int64_t{1} << 20);
   void finish() const;
 
  private:
