@@ -134,10 +134,9 @@ void judge_times(CaseComparison& comparison, const CompareOptions& options, std:
     // The strictest of Holm's steps is the first: alpha over the number of cases.
     const double strictest = options.alpha / static_cast<double>(family);
     if (least_mann_whitney_p(comparison.base_units, comparison.new_units) > strictest) {
-      add_note(comparison, std::string("too few ") +
-                               (comparison.by_process ? "processes" : "repetitions") +
-                               " to decide; " + std::to_string(least_sample_size(strictest)) +
-                               " a side could");
+      add_note(comparison,
+               std::string("too few ") + (comparison.by_process ? "processes" : "repetitions") +
+                   " to decide; " + std::to_string(least_sample_size(strictest)) + " a side could");
     }
   }
 }

@@ -14,9 +14,9 @@ enum class Verdict : std::uint8_t { faster, same, slower, ambiguous, missing, ad
 std::string_view name_of(Verdict verdict);
 
 struct CompareOptions {
-  double alpha = 0.01;         ///< of all cases together, by Holm's correction
-  double confidence = 0.95;    ///< of each interval
-  double max_slowdown = 0.05;  ///< a change within this is no regression
+  double alpha = 0.01;                     ///< of all cases together, by Holm's correction
+  double confidence = 0.95;                ///< of each interval
+  double max_slowdown = 0.05;              ///< a change within this is no regression
   std::map<std::string, double> per_case;  ///< max_slowdown of single cases, by name
   std::string metric = "wall_time";        ///< the time that is compared: a sample's counter
   double max_memory_growth = 0.01;         ///< growth of any kind of memory that is none
@@ -30,8 +30,8 @@ struct CaseComparison {
   double ratio = 0;  ///< Hodges-Lehmann estimate; 0 where times were not compared
   double low = 0;    ///< its interval
   double high = 0;
-  double p_value = 1;    ///< Mann-Whitney, adjusted for the number of cases
-  double threshold = 0;  ///< slowdown that counts: the larger of the limit and twice the noise
+  double p_value = 1;     ///< Mann-Whitney, adjusted for the number of cases
+  double threshold = 0;   ///< slowdown that counts: the larger of the limit and twice the noise
   double base_noise = 0;  ///< robust relative deviation of the base's units
   std::size_t base_units = 0;  ///< independent values: processes where there are several
   std::size_t new_units = 0;

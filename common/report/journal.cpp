@@ -25,17 +25,19 @@ Json line_of(const CaseId& id, const Sample& sample) {
           {"iterations", sample.iterations},
           {"real_time", sample.real_time},
           {"cpu_time", sample.cpu_time},
+          {"process", sample.process},
           {"counters", std::move(counters)}};
 }
 
 JournalEntry read_line(const std::string& line, const std::string& origin) {
   const Json document = parse_json(line, origin);
   const ObjectReader object(JsonNode(document, origin),
-                            {"name", "iterations", "real_time", "cpu_time", "counters"});
+                            {"name", "iterations", "real_time", "cpu_time", "process", "counters"});
   JournalEntry entry{CaseId::parse(object.required("name").text()), {}};
   entry.sample.iterations = object.required("iterations").integer(0, INT64_MAX);
   entry.sample.real_time = object.required("real_time").number(0, kMost);
   entry.sample.cpu_time = object.required("cpu_time").number(0, kMost);
+  entry.sample.process = static_cast<int>(object.required("process").integer(0, INT32_MAX));
   for (const auto& [name, value] : object.required("counters").members()) {
     entry.sample.counters[name] = value.number(-kMost, kMost);
   }

@@ -152,6 +152,7 @@ class CaseRows {
     for (const auto& [name, value] : result_.counters) row[name] = value;
     for (const auto& [name, value] : sample.counters) row[name] = value;
     row["trainbench"] = index == 0 ? own_first() : own();
+    row["trainbench"]["process"] = sample.process;
     return row;
   }
 

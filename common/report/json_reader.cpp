@@ -63,6 +63,10 @@ Sample read_sample(const ObjectReader& row, const CaseResult& result) {
     if (!value.value().is_number() || is_own_key(key) || result.counters.contains(key)) continue;
     sample.counters[key] = value.number(-kMost, kMost);
   }
+  const ObjectReader own(row.required("trainbench"));
+  if (const auto process = own.optional("process")) {
+    sample.process = static_cast<int>(process->integer(0, INT32_MAX));
+  }
   return sample;
 }
 

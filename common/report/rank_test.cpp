@@ -81,8 +81,7 @@ double exact_p(const std::vector<std::int64_t>& ranks, std::size_t n, std::int64
 double approximate_p(const DoubledRanks& ranks, double n, double m, double rank_sum) {
   const double size = n + m;
   const double mean = n * (size + 1) / 2;
-  const double variance =
-      n * m / 12 * ((size + 1) - ranks.tie_correction / (size * (size - 1)));
+  const double variance = n * m / 12 * ((size + 1) - ranks.tie_correction / (size * (size - 1)));
   if (variance <= 0) return 1;
   const double distance = std::max(0.0, std::abs(rank_sum - mean) - 0.5);
   return std::erfc(distance / std::sqrt(2 * variance));

@@ -30,8 +30,8 @@ struct Shift {
 Shift hodges_lehmann_shift(const std::vector<double>& a, const std::vector<double>& b,
                            double confidence);
 
-/// P-values adjusted for their number by Holm's step-down procedure: comparing them with alpha keeps
-/// the chance of any false rejection in the family at most alpha. In the order given.
+/// P-values adjusted for their number by Holm's step-down procedure: comparing them with alpha
+/// keeps the chance of any false rejection in the family at most alpha. In the order given.
 std::vector<double> holm_adjusted(const std::vector<double>& p_values);
 
 }  // namespace trainbench

@@ -1,0 +1,64 @@
+#include "bench/harness/rates.h"
+
+#include <gtest/gtest.h>
+
+namespace trainbench {
+namespace {
+
+CaseResult measured(const std::string& device) {
+  CaseResult result;
+  result.id = {.family = "train", .name = "mlp", .device = device, .precision = "fp32", .keys = {}};
+  result.counters = {
+      {"samples_per_iteration", 256}, {"flops_per_iteration", 8e9}, {"bytes_per_iteration", 1e8}};
+  Sample sample;
+  sample.real_time = 0.0201;
+  sample.iterations = 5;
+  sample.counters["wall_time"] = 0.02;
+  result.samples.push_back(sample);
+  return result;
+}
+
+Peaks peaks(double flops) {
+  Peaks peaks;
+  peaks.flops["fp32"] = flops;
+  peaks.bandwidth = 2e10;
+  return peaks;
+}
+
+TEST(Rates, FollowFromTheWallTime) {
+  CaseResult result = measured("cpu");
+  add_rates(result, peaks(8e11));
+  const auto& counters = result.samples[0].counters;
+  EXPECT_DOUBLE_EQ(counters.at("samples_per_second"), 12800);
+  EXPECT_DOUBLE_EQ(counters.at("flops_per_second"), 4e11);
+  EXPECT_DOUBLE_EQ(counters.at("fraction_of_peak_flops"), 0.5);
+  EXPECT_DOUBLE_EQ(counters.at("bytes_per_second"), 5e9);
+  EXPECT_DOUBLE_EQ(counters.at("fraction_of_peak_bandwidth"), 0.25);
+  EXPECT_NEAR(counters.at("harness_fraction"), 0.005, 1e-12);
+  EXPECT_FALSE(result.details.contains("above_peak"));
+}
+
+TEST(Rates, ARateAboveThePeakIsMarked) {
+  CaseResult result = measured("cpu");
+  add_rates(result, peaks(3e11));
+  EXPECT_TRUE(result.details.at("above_peak").get<bool>());
+}
+
+TEST(Rates, NoFractionOfAPeakThatWasNotMeasured) {
+  CaseResult result = measured("cpu");
+  add_rates(result, Peaks{});
+  EXPECT_TRUE(result.samples[0].counters.contains("flops_per_second"));
+  EXPECT_FALSE(result.samples[0].counters.contains("fraction_of_peak_flops"));
+  EXPECT_FALSE(result.samples[0].counters.contains("fraction_of_peak_bandwidth"));
+}
+
+TEST(Rates, ASimulatedDeviceHasNoFraction) {
+  CaseResult result = measured("gpu");
+  result.simulated = true;
+  add_rates(result, peaks(8e11));
+  EXPECT_FALSE(result.samples[0].counters.contains("fraction_of_peak_flops"));
+  EXPECT_FALSE(result.samples[0].counters.contains("harness_fraction"));
+}
+
+}  // namespace
+}  // namespace trainbench
