@@ -11,6 +11,7 @@
 #include "bench/commands/run.h"
 #include "bench/commands/verify.h"
 #include "bench/harness/gbench_flags.h"
+#include "common/config/spelling.h"
 #include "common/core/error.h"
 #include "common/system/environment.h"
 
@@ -19,6 +20,18 @@ namespace {
 
 constexpr int kFailed = 1;
 constexpr int kBadInput = 2;
+
+/// CLI11 says of a misspelt subcommand that one is missing: this names the word.
+void require_known_subcommand(const CLI::App& app, const std::vector<std::string>& arguments) {
+  if (arguments.size() < 2 || arguments[1].starts_with('-')) return;
+  std::vector<std::string_view> known;
+  for (const CLI::App* command : app.get_subcommands(nullptr)) {
+    if (command->get_name() == arguments[1]) return;
+    known.push_back(command->get_name());
+  }
+  throw InputError("unknown subcommand " + in_quotes(arguments[1]) + ": " +
+                   right_spelling(arguments[1], known));
+}
 
 int run_program(int argc, char** argv) {
   auto [ours, google_benchmark] = split_arguments(argc, argv);
@@ -33,6 +46,7 @@ int run_program(int argc, char** argv) {
   register_list(app, action);
   register_info(app, action);
   register_verify(app, action);
+  require_known_subcommand(app, ours);
 
   try {
     std::vector<std::string> reversed(ours.rbegin(), ours.rend() - 1);

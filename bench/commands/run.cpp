@@ -15,6 +15,7 @@
 #include "bench/harness/run_environment.h"
 #include "bench/harness/runner.h"
 #include "common/config/suite.h"
+#include "common/models/workload.h"
 #include "common/report/atomic_file.h"
 #include "common/report/journal.h"
 #include "common/report/json.h"
@@ -84,6 +85,7 @@ class SuiteRun {
   int run() {
     require_allowed_output();
     require_some_device();
+    require_named_data();
     const InterruptGuard guard;
     const std::string path = options_.out.empty() ? default_output() : options_.out;
     const bool to_stdout = path == "-";
@@ -136,6 +138,16 @@ class SuiteRun {
       }
     }
     throw InputError("--device gpu: " + reason);
+  }
+
+  /// Data that was named and cannot be read is a wrong request, not a failure of every case.
+  void require_named_data() {
+    if (options_.data.empty()) return;
+    for (const SuiteCase& each : suite_.cases) {
+      environment_.dataset(each.id.family == "loader"
+                               ? each.id.name
+                               : std::string(workload_by_name(each.id.name).dataset));
+    }
   }
 
   nlohmann::ordered_json context() {

@@ -15,7 +15,7 @@ class Arguments(CliTest):
 
     def test_unknown_words(self):
         self.check([], "subcommand")
-        self.check(["runn"], "runn")
+        self.check(["runn"], "runn", "run")
         self.check(["run", "quick", "extra"], "extra")
         self.check(["run", "quick", "--repetition", "3"], "--repetition")
         self.check(["list", "--jsn"], "--jsn")
@@ -71,10 +71,10 @@ class Files(CliTest):
     def test_unwritable_output(self):
         # A file cannot be a folder, for root either.
         output = self.write("file", "") + "/result.json"
-        self.assert_bad_input(self.run_program(*SMALL_RUN, "--out", output), output)
+        self.assert_bad_input(self.run_program(*SMALL_RUN, "synthetic", "--out", output), output)
 
     def test_data(self):
-        self.assert_bad_input(self.run_program(*SMALL_RUN, "--data", self.path("none")), "none")
+        self.assert_bad_input(self.run_program(*SMALL_RUN, self.path("none")), "none")
 
     def test_broken_images(self):
         names = {"train-images-idx3-ubyte": 0x803, "train-labels-idx1-ubyte": 0x801,
@@ -91,7 +91,7 @@ class Files(CliTest):
                 with gzip.open(self.path(name + ".gz"), "wb") as file:
                     file.write(content)
             with self.subTest(problem):
-                self.assert_bad_input(self.run_program(*SMALL_RUN, "--data", self.folder), "ubyte")
+                self.assert_bad_input(self.run_program(*SMALL_RUN, self.folder), "ubyte")
 
 
 if __name__ == "__main__":

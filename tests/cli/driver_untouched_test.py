@@ -23,7 +23,7 @@ class DriverUntouched(CliTest):
 
     def test_untouched(self):
         for arguments in (["--help"], ["--version"], ["run", "--help"], ["list", "quick"], ["list", "--json"],
-                          [*SMALL_RUN, "--out", self.path("result.json")]):
+                          [*SMALL_RUN, "synthetic", "--out", self.path("result.json")]):
             with self.subTest(" ".join(arguments)):
                 self.assertEqual(self.opened(*arguments), (0, set()))
 

@@ -19,7 +19,7 @@ if not os.path.exists(COMPARE):
 
 class Result(CliTest):
     def measure(self, name):
-        run = self.run_program(*SMALL_RUN, "--out", self.path(name))
+        run = self.run_program(*SMALL_RUN, "synthetic", "--out", self.path(name))
         self.assertEqual(run.returncode, 0, run.stderr)
         self.assertIn(self.path(name), run.stderr)
         with open(self.path(name), encoding="utf-8") as file:
@@ -36,7 +36,7 @@ class Result(CliTest):
             self.assertTrue(row["name"].startswith("train/mlp/cpu/fp32/"))
 
     def test_standard_output(self):
-        run = self.run_program(*SMALL_RUN, "--out", "-", "--format", "json")
+        run = self.run_program(*SMALL_RUN, "synthetic", "--out", "-", "--format", "json")
         self.assertEqual(run.returncode, 0, run.stderr)
         self.assertTrue(json.loads(run.stdout)["benchmarks"])
 
