@@ -62,6 +62,8 @@ struct BadFile {
   std::string name;
   Bytes bytes;
   std::string fault;
+
+  friend void PrintTo(const BadFile& file, std::ostream* out) { *out << file.name; }
 };
 
 class BadIdx : public ::testing::TestWithParam<BadFile> {};
