@@ -137,7 +137,8 @@ void CpuBackend::finish_step(const LossScaling& scaling, Tensor state) {
     ++s.step;
     ++s.clean_steps;
     if (scaling.enabled && s.clean_steps >= scaling.growth_interval) {
-      s.loss_scale *= scaling.growth;
+      const float grown = s.loss_scale * scaling.growth;
+      if (std::isfinite(grown)) s.loss_scale = grown;
       s.clean_steps = 0;
     }
   }

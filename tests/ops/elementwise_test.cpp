@@ -1,0 +1,124 @@
+#include <limits>
+
+#include "tests/ops/op_test.h"
+
+namespace trainbench {
+namespace {
+
+struct Extents {
+  std::int64_t m, n;
+};
+
+constexpr Extents kExtents[] = {{1, 1}, {3, 17}, {129, 1}, {1, 257}, {33, 129}, {64, 128}};
+
+using ElementwiseTest = OpTest;
+
+TEST_P(ElementwiseTest, AddsABias) {
+  for (const auto& [m, n] : kExtents) {
+    const Tensor x = random({m, n}, compute());
+    const Tensor bias = random({n}, compute());
+    Values expected = values(x);
+    const Values added = values(bias);
+    Values tolerance;
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      expected[i] += added[i % added.size()];
+      tolerance.push_back(arithmetic_roundoff(compute()) * std::abs(expected[i]) +
+                          storage_tolerance(compute(), expected[i]));
+    }
+    backend().add_bias(x, bias);
+    expect_near(x, expected, tolerance);
+  }
+}
+
+TEST_P(ElementwiseTest, AppliesActivationsBothWays) {
+  for (const Activation activation : {Activation::relu, Activation::gelu}) {
+    for (const auto& [m, n] : kExtents) {
+      const Tensor x = random({m, n}, compute(), -6, 6);
+      const Tensor dx = random({m, n}, compute());
+      const Tensor saved = backend().allocate_saved(activation, m, n, compute());
+      const Values input = values(x);
+      Values output;
+      Values tolerance;
+      for (const double value : input) {
+        output.push_back(activation_value(activation, value));
+        tolerance.push_back(activation == Activation::relu
+                                ? 0
+                                : activation_tolerance(activation, compute(), value, 0) +
+                                      storage_tolerance(compute(), output.back()));
+      }
+      backend().activation_forward(activation, x, saved);
+      expect_near(x, output, tolerance);
+
+      Values gradient = values(dx);
+      for (std::size_t i = 0; i < gradient.size(); ++i) {
+        const double incoming = std::abs(gradient[i]);
+        gradient[i] *= activation_slope(activation, input[i]);
+        tolerance[i] = activation == Activation::relu
+                           ? 0
+                           : incoming * (slope_tolerance(activation, compute(), input[i], 0) +
+                                         arithmetic_roundoff(compute())) +
+                                 storage_tolerance(compute(), gradient[i]);
+      }
+      backend().activation_backward(activation, saved, dx);
+      expect_near(dx, gradient, tolerance);
+    }
+  }
+}
+
+TEST_P(ElementwiseTest, ActivatesWithoutSaving) {
+  const Tensor x = random({17, 33}, compute());
+  Values expected = values(x);
+  for (double& value : expected) value = activation_value(Activation::relu, value);
+  backend().activation_forward(Activation::relu, x, {});
+  expect_equal(x, expected);
+}
+
+// Zero, which has no slope to pass on; numbers that tanh saturates on; and Inf, which only ReLU
+// passes on in one direction.
+TEST_P(ElementwiseTest, ActivatesTheEdges) {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  const auto run = [&](Activation activation, const Values& input, const Values& output,
+                       const Values& slopes) {
+    const auto count = static_cast<std::int64_t>(input.size());
+    const Tensor x = guarded({1, count}, compute(), input);
+    const Tensor dx = guarded({1, count}, compute(), Values(input.size(), 1.0));
+    const Tensor saved = backend().allocate_saved(activation, 1, count, compute());
+    backend().activation_forward(activation, x, saved);
+    expect_equal(x, output);
+    backend().activation_backward(activation, saved, dx);
+    expect_equal(dx, slopes);
+  };
+  run(Activation::relu, {0.0, -0.0, 1, -1, kInf, -kInf}, {0, 0, 1, 0, kInf, 0}, {0, 0, 1, 0, 1, 0});
+  run(Activation::gelu, {0, 32, -32, 1000, -1000}, {0, 32, 0, 1000, 0}, {0.5, 1, 0, 1, 0});
+}
+
+TEST_P(ElementwiseTest, SumsTheBiasGradient) {
+  for (const auto& [m, n] : kExtents) {
+    const Tensor dy = random({m, n}, compute());
+    const Tensor db = guarded({n}, master());
+    const Values gradient = values(dy);
+    Values expected(static_cast<std::size_t>(n), 0.0);
+    Values magnitude(static_cast<std::size_t>(n), 0.0);
+    for (std::size_t i = 0; i < gradient.size(); ++i) {
+      expected[i % expected.size()] += gradient[i];
+      magnitude[i % expected.size()] += std::abs(gradient[i]);
+    }
+    Values tolerance;
+    for (std::size_t j = 0; j < expected.size(); ++j) {
+      tolerance.push_back(sum_tolerance(compute(), m, magnitude[j]) +
+                          storage_tolerance(master(), expected[j]));
+    }
+    backend().bias_gradient(dy, db);
+    expect_near(db, expected, tolerance);
+  }
+}
+
+TEST_P(ElementwiseTest, SavesNothingForNoActivation) {
+  EXPECT_TRUE(backend().allocate_saved(Activation::none, 3, 5, compute()).absent());
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, ElementwiseTest, testing::ValuesIn(op_params(test_devices())),
+                         param_name);
+
+}  // namespace
+}  // namespace trainbench
