@@ -10,6 +10,7 @@
 #include <sstream>
 #include <utility>
 
+#include "common/system/cgroup.h"
 #include "common/system/host_files.h"
 
 namespace trainbench {

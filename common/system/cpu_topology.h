@@ -56,10 +56,6 @@ std::vector<int> allowed_cpus();
 /// one core to which OpenMP bound the main thread, and would compete with it.
 void allow_all_cpus();
 
-/// CPUs' worth of time that the cgroups of this process allow, the least of all levels of v1 and v2
-/// hierarchies; infinity without a quota.
-double cpu_quota(const std::filesystem::path& root = "/");
-
 /// Physical cores that a CPU mask and a quota really allow: the quota rounded down, at least 1.
 int usable_cores(const CpuTopology& topology, const std::vector<int>& allowed, double quota);
 

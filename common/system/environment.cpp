@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "common/system/cpu_topology.h"
+#include "common/system/cgroup.h"
 
 namespace trainbench {
 namespace {

@@ -47,4 +47,13 @@ std::vector<int> parse_cpu_list(const std::string& text) {
   return cpus;
 }
 
+std::optional<std::uint64_t> meminfo(const std::filesystem::path& root, const std::string& key) {
+  for (const std::string& line : split_lines(read_host_file(root / "proc/meminfo").value_or(""))) {
+    if (!line.starts_with(key + ":")) continue;
+    std::uint64_t value = 0;
+    if (std::istringstream(line.substr(key.size() + 1)) >> value) return value;
+  }
+  return std::nullopt;
+}
+
 }  // namespace trainbench

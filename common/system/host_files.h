@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -16,5 +17,8 @@ std::vector<std::string> split_lines(const std::string& text);
 
 /// The kernel's list format, "0-3,8,10-11", as sorted numbers; malformed parts are left out.
 std::vector<int> parse_cpu_list(const std::string& text);
+
+/// A line of /proc/meminfo, in the unit that it has there.
+std::optional<std::uint64_t> meminfo(const std::filesystem::path& root, const std::string& key);
 
 }  // namespace trainbench

@@ -18,6 +18,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "common/system/cgroup.h"
 #include "common/system/cpu_topology.h"
 #include "common/system/environment.h"
 #include "common/system/host_files.h"
@@ -77,14 +78,8 @@ std::optional<std::string> bracketed(const std::optional<std::string>& choices) 
   return choices->substr(open + 1, close - open - 1);
 }
 
-/// A line of /proc/meminfo, in the unit that it has there; null where it is missing.
-Json meminfo(const fs::path& root, const std::string& key, std::uint64_t unit) {
-  for (const std::string& line : split_lines(read_host_file(root / "proc/meminfo").value_or(""))) {
-    if (!line.starts_with(key + ":")) continue;
-    std::uint64_t value = 0;
-    if (std::istringstream(line.substr(key.size() + 1)) >> value) return value * unit;
-  }
-  return {};
+Json number_or_null(std::optional<std::uint64_t> number, std::uint64_t unit) {
+  return number ? Json(*number * unit) : Json();
 }
 
 Json load_average(const fs::path& root) {
@@ -184,9 +179,9 @@ Json machine_info(const fs::path& root) {
           {"cpu", cpu_json(root, topology)},
           {"governor", text_or_null(read_host_file(cpu0 / "cpufreq/scaling_governor"))},
           {"turbo", turbo(root)},
-          {"memory_bytes", meminfo(root, "MemTotal", 1024)},
+          {"memory_bytes", number_or_null(meminfo(root, "MemTotal"), 1024)},
           {"transparent_huge_pages", text_or_null(bracketed(read_host_file(huge_pages)))},
-          {"reserved_huge_pages", meminfo(root, "HugePages_Total", 1)},
+          {"reserved_huge_pages", number_or_null(meminfo(root, "HugePages_Total"), 1)},
           {"load_average", load_average(root)},
           {"container", in_container(root)},
           {"kernel", kernel()},

@@ -6,6 +6,7 @@
 
 #include <limits>
 
+#include "common/system/cgroup.h"
 #include "tests/system/fake_host.h"
 
 namespace trainbench {

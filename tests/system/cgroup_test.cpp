@@ -1,8 +1,9 @@
+#include "common/system/cgroup.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "common/system/cpu_topology.h"
 #include "tests/system/fake_host.h"
 
 namespace trainbench {
@@ -81,6 +82,12 @@ TEST(CpuQuota, V1MinusOneIsNoQuota) {
   EXPECT_TRUE(std::isinf(cpu_quota(host.root())));
 }
 
+TEST(CpuQuota, V1QuotaWithoutAPeriodIsNoQuota) {
+  const FakeHost host = v1_host("/");
+  host.write("sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "50000\n");
+  EXPECT_TRUE(std::isinf(cpu_quota(host.root())));
+}
+
 TEST(CpuQuota, V1MountThatShowsOnlyTheContainer) {
   FakeHost host = v1_host("/docker/abc/inner");
   host.write(
@@ -118,6 +125,32 @@ TEST(CpuQuota, DamagedFilesAreNoQuota) {
   host.write("sys/fs/cgroup/app/cpu.max", "100000\n");
   EXPECT_TRUE(std::isinf(cpu_quota(host.root())));
 }
+
+TEST(UsableMemory, IsWhatTheMachineHasWithoutALimit) {
+  const FakeHost host = v2_host("/app");
+  host.write("proc/meminfo", "MemTotal: 4000 kB\nMemAvailable: 3000 kB\n");
+  host.write("sys/fs/cgroup/app/memory.max", "max\n");
+  EXPECT_EQ(usable_memory(host.root()), 3000u * 1024);
+}
+
+TEST(UsableMemory, IsBoundedByTheLeastLimit) {
+  const FakeHost v2 = v2_host("/pod/app");
+  v2.write("proc/meminfo", "MemAvailable: 3000 kB\n");
+  v2.write("sys/fs/cgroup/pod/memory.max", "1000000\n");
+  v2.write("sys/fs/cgroup/pod/app/memory.max", "2000000\n");
+  EXPECT_EQ(usable_memory(v2.root()), 1000000u);
+
+  const FakeHost v1;
+  v1.write("proc/self/mountinfo",
+           "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n");
+  v1.write("proc/self/cgroup", "4:memory:/app\n");
+  v1.write("proc/meminfo", "MemAvailable: 3000 kB\n");
+  v1.write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+  v1.write("sys/fs/cgroup/memory/app/memory.limit_in_bytes", "500000\n");
+  EXPECT_EQ(usable_memory(v1.root()), 500000u);
+}
+
+TEST(UsableMemory, IsUnknownWhereNothingTells) { EXPECT_EQ(usable_memory(FakeHost().root()), 0u); }
 
 }  // namespace
 }  // namespace trainbench
