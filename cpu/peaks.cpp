@@ -1,0 +1,211 @@
+#include "cpu/peaks.h"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <limits>
+#include <memory>
+#include <string>
+
+#include "common/system/cgroup.h"
+#include "common/system/cpu_topology.h"
+#include "common/system/host_files.h"
+#include "cpu/peaks_kernels.h"
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace trainbench {
+namespace {
+
+constexpr double kRepeats = 10;  // that a measurement's time is cut into
+volatile double consumed;        // results go here, so that the work that gave them is done
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// Seconds that `threads` threads need for body(thread), from the first's start to the last's end:
+/// the least of repeats that together take `budget` seconds, at least three.
+template <class Body>
+double best_seconds(int threads, double budget, const Body& body) {
+  double best = std::numeric_limits<double>::infinity();
+  double start = 0;
+  double spent = 0;
+  for (int repeat = 0; repeat < 3 || spent < budget; ++repeat) {
+#pragma omp parallel num_threads(threads)
+    {
+#pragma omp barrier
+#pragma omp master
+      start = now();
+#pragma omp barrier
+      body(omp_get_thread_num());
+    }
+    const double seconds = now() - start;
+    best = std::min(best, seconds);
+    spent += seconds;
+  }
+  return best;
+}
+
+/// Rounds a second of one thread, `threads` of them running at once.
+double best_round_rate(int threads, double budget, double (*run)(std::int64_t rounds)) {
+  const auto seconds_of = [&](std::int64_t rounds, double seconds) {
+    return best_seconds(threads, seconds, [&](int) { consumed = run(rounds); });
+  };
+  const double slice = std::max(budget / kRepeats, 1e-3);
+  std::int64_t rounds = 1024;
+  double seconds = seconds_of(rounds, 0);
+  while (seconds < slice / 2) {
+    const double growth = std::min(slice / std::max(seconds, 1e-9), 16.0);
+    rounds = static_cast<std::int64_t>(static_cast<double>(rounds) * std::max(growth, 2.0));
+    seconds = seconds_of(rounds, 0);
+  }
+  return static_cast<double>(rounds) / std::min(seconds, seconds_of(rounds, budget));
+}
+
+/// Memory for the triad; huge pages where the system gives them, so that the first touch is short
+/// and the measurement is of memory, not of page tables.
+class BigArray {
+ public:
+  explicit BigArray(std::size_t count)
+      : data_(static_cast<float*>(std::aligned_alloc(kAlignment, bytes(count)))) {
+#if defined(__linux__)
+    if (data_ != nullptr) madvise(data_.get(), bytes(count), MADV_HUGEPAGE);
+#endif
+  }
+  float* get() const { return data_.get(); }
+
+ private:
+  static constexpr std::size_t kAlignment = std::size_t{2} << 20;
+  static std::size_t bytes(std::size_t count) {
+    return (count * sizeof(float) + kAlignment - 1) / kAlignment * kAlignment;
+  }
+  struct Free {
+    void operator()(float* data) const { std::free(data); }
+  };
+  std::unique_ptr<float, Free> data_;
+};
+
+/// a = b + s c for whole vectors of 16. Stores bypass the caches where there is an instruction for
+/// it: a store that reads the line first would move a third more bytes than are counted.
+void triad(float* a, const float* b, const float* c, float s, std::size_t count) {
+#if defined(__AVX512F__)
+  const __m512 factor = _mm512_set1_ps(s);
+  for (std::size_t i = 0; i < count; i += 16) {
+    _mm512_stream_ps(a + i, _mm512_fmadd_ps(factor, _mm512_load_ps(c + i), _mm512_load_ps(b + i)));
+  }
+  _mm_sfence();
+#elif defined(__x86_64__)
+  const __m128 factor = _mm_set1_ps(s);
+  for (std::size_t i = 0; i < count; i += 4) {
+    _mm_stream_ps(a + i, _mm_add_ps(_mm_load_ps(b + i), _mm_mul_ps(factor, _mm_load_ps(c + i))));
+  }
+  _mm_sfence();
+#else
+  for (std::size_t i = 0; i < count; ++i) a[i] = b[i] + s * c[i];
+#endif
+}
+
+/// Elements of one triad array: four times all last-level caches together, so that no array's part
+/// can stay there, and all three at most a quarter of the memory that may be used.
+std::size_t triad_elements() {
+  constexpr std::size_t kUnknownCache = std::size_t{64} << 20;
+  const std::size_t cache = read_cpu_topology().last_level_bytes();
+  std::size_t bytes = 4 * (cache > 0 ? cache : kUnknownCache);
+  const std::uint64_t memory = usable_memory();
+  if (memory > 0) bytes = std::min<std::size_t>(bytes, memory / 4 / 3);
+  return bytes / sizeof(float);
+}
+
+double measure_bandwidth(int threads, double budget) {
+  constexpr std::size_t kVector = 16;
+  const auto parts = static_cast<std::size_t>(threads);
+  const std::size_t part = triad_elements() / parts / kVector * kVector;
+  const BigArray a(part * parts);
+  const BigArray b(part * parts);
+  const BigArray c(part * parts);
+  if (part == 0 || a.get() == nullptr || b.get() == nullptr || c.get() == nullptr) return 0;
+#pragma omp parallel num_threads(threads)
+  {
+    // Each thread touches what it will work on first: the pages come to its own NUMA node.
+    const std::size_t first = static_cast<std::size_t>(omp_get_thread_num()) * part;
+    std::fill_n(a.get() + first, part, 0.0f);
+    std::fill_n(b.get() + first, part, 1.0f);
+    std::fill_n(c.get() + first, part, 2.0f);
+  }
+  const double seconds = best_seconds(threads, budget, [&](int thread) {
+    const std::size_t first = static_cast<std::size_t>(thread) * part;
+    triad(a.get() + first, b.get() + first, c.get() + first, 0.5f, part);
+  });
+  consumed = static_cast<double>(a.get()[part * parts / 2]);
+  return 3.0 * sizeof(float) * static_cast<double>(part * parts) / seconds;
+}
+
+double measure_flops(const PeakKernel& kernel, int threads, double budget) {
+  return kernel.flops_per_round * threads * best_round_rate(threads, budget, kernel.run);
+}
+
+}  // namespace
+
+Peaks measure_cpu_peaks(int threads, double seconds_each) {
+  Peaks peaks;
+  for (const PeakKernel& kernel : peak_kernels()) {
+    if (!kernel.available()) continue;
+    double& flops = peaks.flops[kernel.precision];
+    flops = std::max(flops, measure_flops(kernel, threads, seconds_each));
+  }
+  peaks.bandwidth = measure_bandwidth(threads, seconds_each);
+  return peaks;
+}
+
+double measure_core_clock() {
+#if defined(__x86_64__)
+  // 64-bit IMUL takes 3 cycles on Intel since Nehalem (2008) and on AMD since Zen (2017): Agner
+  // Fog, "Instruction tables". Additions would not do: newer cores fold them before they are
+  // executed.
+  constexpr double kCycles = 3;
+  constexpr int kChain = 64;
+  const auto chain = [](std::int64_t rounds) {
+    std::uint64_t x = 1;
+    const std::uint64_t factor = 3;
+    for (std::int64_t round = 0; round < rounds; ++round) {
+      // Written out, because a compiler may multiply the factors with each other first.
+      for (int i = 0; i < kChain; ++i) __asm__ volatile("imul %1, %0" : "+r"(x) : "r"(factor));
+    }
+    return static_cast<double>(x);
+  };
+  return kCycles * kChain * best_round_rate(1, 0.01, chain);
+#else
+  return 0;
+#endif
+}
+
+DeviceInfo cpu_device_info() {
+  const CpuTopology topology = read_cpu_topology();
+  DeviceInfo info;
+  info.kind = "cpu";
+  info.name = topology.model.empty() ? "unknown CPU" : topology.model;
+  info.memory_bytes = meminfo("/", "MemTotal").value_or(0) * 1024;
+  info.units = usable_cores();
+  const double measured_clock = measure_core_clock();
+  info.clock = topology.nominal_clock > 0 ? topology.nominal_clock : measured_clock;
+  if (measured_clock <= 0) return info;
+  for (const PeakKernel& kernel : peak_kernels()) {
+    if (std::string(kernel.precision) != "fp32") continue;
+    // A round number of 128-bit units: the loop's rate is that or a little less.
+    const double lanes = measure_flops(kernel, 1, 0.01) / (2 * measured_clock);
+    info.lanes = info.units * std::max(4.0, 4 * std::round(lanes / 4));
+  }
+  return info;
+}
+
+}  // namespace trainbench
