@@ -46,9 +46,10 @@ std::string to_csv(const Report& report) {
   text += "\n";
   for (const CaseResult& result : report.results) {
     const CaseId& id = result.id;
-    text += field(id.full_name()) + "," + std::string(name_of(result.status)) + "," +
-            field(result.reason) + (result.simulated ? ",true," : ",false,") + field(id.family) +
-            "," + field(id.name) + "," + field(id.device) + "," + field(id.precision);
+    text += field(id.full_name()) + "," + std::string(name_of(result.outcome())) + "," +
+            field(result.outcome_reason()) + (result.simulated ? ",true," : ",false,") +
+            field(id.family) + "," + field(id.name) + "," + field(id.device) + "," +
+            field(id.precision);
     for (const std::string& key : keys) text += "," + field(id.text(key, ""));
     text += "," + std::to_string(result.samples.size());
     const std::vector<double> times = result.values("wall_time");

@@ -93,7 +93,7 @@ class CaseRows {
     const std::size_t count = result_.samples.size();
     for (std::size_t i = 0; i < count; ++i) rows.push_back(finite_row(repetition(i)));
     if (count == 0) rows.push_back(finite_row(unmeasured()));
-    if (count < 2 || result_.status != Status::ok) return;
+    if (count < 2 || result_.outcome() != Status::ok) return;
     for (const Aggregate& aggregate : kAggregates)
       rows.push_back(finite_row(aggregated(aggregate)));
   }
@@ -112,8 +112,8 @@ class CaseRows {
   }
 
   Json own() const {
-    Json own{{"status", name_of(result_.status)}};
-    if (!result_.reason.empty()) own["reason"] = result_.reason;
+    Json own{{"status", name_of(result_.outcome())}};
+    if (result_.outcome() != Status::ok) own["reason"] = result_.outcome_reason();
     own["simulated"] = result_.simulated;
     own["device"] = result_.id.device;
     own["precision"] = result_.id.precision;
@@ -134,9 +134,9 @@ class CaseRows {
   }
 
   void add_error(Json& row) const {
-    if (result_.status == Status::ok) return;
+    if (result_.outcome() == Status::ok) return;
     row["error_occurred"] = true;
-    row["error_message"] = result_.reason;
+    row["error_message"] = result_.outcome_reason();
   }
 
   Json repetition(std::size_t index) const {
@@ -161,8 +161,7 @@ class CaseRows {
     Json row = head("", "iteration");
     row["repetition_index"] = 0;
     row["threads"] = 1;
-    row["error_occurred"] = true;
-    row["error_message"] = result_.reason;
+    add_error(row);
     row["iterations"] = 0;
     row["real_time"] = 0.0;
     row["cpu_time"] = 0.0;

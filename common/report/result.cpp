@@ -61,6 +61,15 @@ CaseId CaseId::parse(const std::string& full_name) {
   return id;
 }
 
+Status CaseResult::outcome() const {
+  return status == Status::ok && samples.empty() ? Status::failed : status;
+}
+
+std::string CaseResult::outcome_reason() const {
+  if (status == Status::ok) return samples.empty() ? "no repetition was measured" : "";
+  return reason.empty() ? "no reason was given" : reason;
+}
+
 std::vector<double> CaseResult::values(const std::string& counter) const {
   std::vector<double> values;
   const auto shared = counters.find(counter);

@@ -54,6 +54,10 @@ struct CaseResult {
   std::vector<Served> served;              ///< what computed each operation
   nlohmann::ordered_json details;          ///< anything else worth keeping: warm-up, flags, notes
 
+  /// Its status and reason; a case that is ok but was never measured has failed.
+  Status outcome() const;
+  std::string outcome_reason() const;
+
   /// The case's and each sample's value of a counter: one a sample, or none where a sample lacks
   /// it.
   std::vector<double> values(const std::string& counter) const;

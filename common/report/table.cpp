@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "common/config/json_file.h"
 #include "common/memory.h"
@@ -50,15 +51,20 @@ std::string losses(const CaseResult& result) {
   return last.empty() ? kNothing : first + " -> " + three_digits(last.back());
 }
 
+/// Interquartile range of the wall time as a part of its median; nothing on a simulated device.
+std::optional<double> spread(const CaseResult& result) {
+  std::vector<double> times = result.values("wall_time");
+  if (result.simulated || times.empty()) return std::nullopt;
+  return summarize(std::move(times)).relative_iqr();
+}
+
 /// Letters that the legend below the tables explains.
 std::string marks(const CaseResult& result) {
   std::string letters;
   const std::vector<double> bound = result.values("loader_bound");
   if (!bound.empty() && median(bound) > 0.5) letters += 'L';
   if (result.details.is_object() && result.details.value("above_peak", false)) letters += 'P';
-  if (!result.simulated && summarize(result.values("wall_time")).relative_iqr() > kNoisy) {
-    letters += 'N';
-  }
+  if (spread(result).value_or(0) > kNoisy) letters += 'N';
   return letters;
 }
 
@@ -120,7 +126,7 @@ class TableWriter {
                      {"        loss"},
                      {"", Align::left}});
     for (const CaseResult& result : report_.results) {
-      if (result.status != Status::ok || result.samples.empty()) continue;
+      if (result.outcome() != Status::ok) continue;
       if (group_name(result.id) == group) table.add(row(result));
     }
     if (table.empty()) return;
@@ -129,15 +135,14 @@ class TableWriter {
 
   std::vector<std::string> row(const CaseResult& result) {
     const auto giga = [](double value) { return significant(value / 1e9, 3); };
-    const Summary time = summarize(result.values("wall_time"));
     const std::string letters = marks(result);
     marks_ += letters;
     return {result.id.device,
             result.id.precision,
             result.id.text("batch", kNothing),
             result.id.device == "cpu" ? std::to_string(cores_used(report_, result.id)) : kNothing,
-            result.simulated ? "simulated" : seconds_text(time.median),
-            result.simulated ? kNothing : percent_text(time.relative_iqr()),
+            result.simulated ? "simulated" : cell(result, "wall_time", seconds_text),
+            spread(result) ? percent_text(*spread(result)) : kNothing,
             timed_cell(result, "samples_per_second", [](double value) { return si(value, ""); }),
             timed_cell(result, "flops_per_second", giga),
             timed_cell(result, "fraction_of_peak_flops", percent_text),
@@ -159,9 +164,10 @@ class TableWriter {
     std::vector<std::string> reasons;
     std::map<std::string, std::vector<std::string>> names;
     for (const CaseResult& result : report_.results) {
-      if (result.status != status) continue;
-      if (!names.contains(result.reason)) reasons.push_back(result.reason);
-      names[result.reason].push_back(result.id.full_name());
+      if (result.outcome() != status) continue;
+      const std::string reason = result.outcome_reason();
+      if (!names.contains(reason)) reasons.push_back(reason);
+      names[reason].push_back(result.id.full_name());
     }
     for (const std::string& reason : reasons) {
       text_ += "\n" + wrapped(word + ": " + reason, kWidth, "  ") + "\n";

@@ -18,7 +18,8 @@ namespace {
 TEST(Journal, ReadsBackWhatWasAppended) {
   const ScratchFolder folder;
   const std::string path = folder.path("r.json.journal");
-  const CaseResult result = sample_case("train/mlp/cpu/fp32/batch:256", 0.1 + 0.2);
+  CaseResult result = sample_case("train/mlp/cpu/fp32/batch:256", 0.1 + 0.2);
+  result.samples[1].process = 3;
   Journal journal(path);
   for (const Sample& sample : result.samples) journal.append(result.id, sample);
   const std::vector<JournalEntry> entries = read_journal(path);
@@ -26,6 +27,7 @@ TEST(Journal, ReadsBackWhatWasAppended) {
   for (std::size_t i = 0; i < entries.size(); ++i) {
     EXPECT_EQ(entries[i].id.full_name(), result.id.full_name());
     EXPECT_EQ(entries[i].sample.iterations, result.samples[i].iterations);
+    EXPECT_EQ(entries[i].sample.process, result.samples[i].process);
     EXPECT_EQ(entries[i].sample.real_time, result.samples[i].real_time);
     EXPECT_EQ(entries[i].sample.cpu_time, result.samples[i].cpu_time);
     EXPECT_EQ(entries[i].sample.counters, result.samples[i].counters);

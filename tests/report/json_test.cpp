@@ -30,6 +30,7 @@ void expect_equal(const CaseResult& a, const CaseResult& b) {
     EXPECT_EQ(a.samples[i].real_time, b.samples[i].real_time);
     EXPECT_EQ(a.samples[i].cpu_time, b.samples[i].cpu_time);
     EXPECT_EQ(a.samples[i].iterations, b.samples[i].iterations);
+    EXPECT_EQ(a.samples[i].process, b.samples[i].process);
     EXPECT_EQ(a.samples[i].counters, b.samples[i].counters);
   }
 }
@@ -42,6 +43,7 @@ TEST(ResultJson, RoundTripKeepsEverything) {
   Report report = sample_report();
   report.partial = true;
   report.results[1].simulated = true;
+  report.results[0].samples[1].process = 3;
   // Doubles that need all their digits.
   report.results[0].samples[0].real_time = 0.1 + 0.2;
   report.results[0].samples[0].counters["loss_last"] = std::nextafter(1.0, 2.0);
@@ -133,6 +135,15 @@ TEST(ResultJson, RowsWithoutAMeasurementCarryGoogleBenchmarksErrorKeys) {
     EXPECT_EQ(row["iterations"], 0);
   }
   EXPECT_EQ(seen, 2);
+}
+
+TEST(ResultJson, ACaseWithoutARepetitionIsNotOk) {
+  Report report;
+  report.results = {unmeasured_case("train/mlp/cpu/fp32/batch:8", Status::ok, "")};
+  const Json document = to_json_document(report);
+  const Json& row = document["benchmarks"][0];
+  EXPECT_EQ(row["trainbench"]["status"], "failed");
+  EXPECT_EQ(row["error_message"], "no repetition was measured");
 }
 
 TEST(ResultJson, NumbersThatAreNotFiniteAreLeftOutWithAReason) {

@@ -73,6 +73,12 @@ TEST(Table, WhatWasNotMeasuredStandsThereWithItsReason) {
             std::string::npos);
 }
 
+TEST(Table, ARowWithoutACounterHasAGap) {
+  Report report = sample_report();
+  for (Sample& sample : report.results[0].samples) sample.counters.erase("wall_time");
+  EXPECT_EQ(words_of(to_table(report), "cpu    fp32")[4], "-");
+}
+
 TEST(Table, AFailedCaseShowsNoTimesEvenWithRepetitions) {
   Report report = sample_report();
   report.results[0].status = Status::failed;
