@@ -22,9 +22,8 @@ class Matmul {
   void run(const Queue& queue, const MatmulForm& form, ConstTensor a, ConstTensor b, Tensor c,
            const MatmulEpilogue& epilogue);
 
-  /// Finds out, by a small product, whether the library's ReLU mask has the layout of saved_shape()
-  /// for this dtype; only then is ReLU fused where its mask is kept. (The library's documentation
-  /// gives the mask's size but not the order of its bits.) Allocates and waits: belongs to set-up.
+  /// Finds out whether the library's ReLU mask of this dtype reads like ours: only then is ReLU
+  /// fused where its mask is kept. Allocates and waits: belongs to set-up.
   void probe_relu_mask(const Queue& queue, DType dtype);
 
   /// One entry a problem met so far.
