@@ -1,9 +1,9 @@
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 
 #include "cpu/convert.h"
+#include "cpu/vector_math.h"
 
 namespace trainbench {
 
@@ -38,7 +38,7 @@ struct Gelu {
   static void logistic(const T* x, T* s, std::int64_t count) {
 #pragma omp simd
     for (std::int64_t i = 0; i < count; ++i) {
-      s[i] = T{1} / (T{1} + std::exp(-kTwiceScale * x[i] * (T{1} + kCubic * x[i] * x[i])));
+      s[i] = T{1} / (T{1} + vector_exp(-kTwiceScale * x[i] * (T{1} + kCubic * x[i] * x[i])));
     }
   }
 

@@ -153,7 +153,7 @@ MatmulRouter::Route MatmulRouter::choose(const Kind& kind, const MatmulCall& cal
     std::vector<std::byte> before(kind.problem.accumulate ? call.c.bytes() : 0);
     if (!before.empty()) std::memcpy(before.data(), call.c.data, before.size());
     // Whoever is not clearly faster does not displace an earlier one, so that noise seldom decides.
-    constexpr double kClearly = 0.85;
+    constexpr double kClearly = 0.75;
     double least = std::numeric_limits<double>::infinity();
     for (const Route& route : routes) {
       const double time = time_of(route, call);
