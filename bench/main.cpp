@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "bench/build_info.h"
+#include "bench/commands/compare.h"
 #include "bench/commands/info.h"
 #include "bench/commands/list.h"
 #include "bench/commands/run.h"
@@ -44,6 +45,7 @@ int run_program(int argc, char** argv) {
   std::function<int()> action;
   register_run(app, google_benchmark, action);
   register_list(app, action);
+  register_compare(app, action);
   register_info(app, action);
   register_verify(app, action);
   require_known_subcommand(app, ours);

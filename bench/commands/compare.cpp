@@ -20,8 +20,8 @@ constexpr int kRegressed = 1;
 constexpr int kUndecided = 3;
 
 struct CompareCommand {
-  std::vector<std::string> base;
-  std::vector<std::string> fresh;
+  std::string base;  // one or several files, separated by commas
+  std::string fresh;
   CompareOptions options;
   std::string filter;
   std::string format = "table";
@@ -29,13 +29,14 @@ struct CompareCommand {
   bool cross_host = false;
 };
 
-std::string joined_names(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
+std::vector<std::string> split(const std::string& list) {
+  std::vector<std::string> parts;
+  std::istringstream stream(list);
+  for (std::string part; std::getline(stream, part, ',');) parts.push_back(part);
+  return parts;
 }
 
-std::vector<Report> read_side(const std::vector<std::string>& paths, const std::string& filter) {
+std::vector<Report> read_side(const std::string& paths, const std::string& filter) {
   std::regex pattern;
   try {
     pattern = std::regex(filter);
@@ -43,7 +44,7 @@ std::vector<Report> read_side(const std::vector<std::string>& paths, const std::
     throw InputError("--filter \"" + filter + "\" is no regular expression: " + error.what());
   }
   std::vector<Report> reports;
-  for (const std::string& path : paths) {
+  for (const std::string& path : split(paths)) {
     Report report = read_report_file(path);
     std::erase_if(report.results, [&](const CaseResult& result) {
       return !std::regex_search(result.id.full_name(), pattern);
@@ -67,10 +68,14 @@ struct Condition {
   const char* name;
 };
 constexpr Condition kConditions[] = {
-    {"/machine/host_id", "machine (host_id)"},  {"/build/build_type", "build type"},
-    {"/build/compiler", "compiler"},            {"/build/flags", "compiler flags"},
-    {"/build/arch", "target architecture"},     {"/build/sanitizers", "sanitizers"},
-    {"/machine/cpu/usable_cores", "CPU cores"}, {"/settings/cpu_provider", "--cpu-provider"},
+    {"/machine/host_id", "machine (host_id)"},
+    {"/build/build_type", "build type"},
+    {"/build/compiler", "compiler"},
+    {"/build/flags", "compiler flags"},
+    {"/build/arch", "target architecture"},
+    {"/build/sanitizers", "sanitizers"},
+    {"/machine/cpu/usable_cores", "CPU cores"},
+    {"/settings/cpu_provider", "--cpu-provider"},
 };
 
 /// Why times of these reports must not be compared; empty where they may.
@@ -83,8 +88,8 @@ std::string incomparable(const std::vector<Report>& base, const std::vector<Repo
     for (const Report* report : all) {
       const std::string value = context_value(*report, condition.path);
       if (value != first) {
-        return std::string("the sides differ in ") + condition.name + ": \"" + first +
-               "\" and \"" + value + "\"";
+        return std::string("the sides differ in ") + condition.name + ": \"" + first + "\" and \"" +
+               value + "\"";
       }
     }
   }
@@ -105,8 +110,7 @@ std::vector<std::string> counter_names(const std::vector<std::string>& names) {
 }
 
 std::string shown(const Comparison& comparison, const CompareCommand& command) {
-  const CompareHeading heading{joined_names(command.base), joined_names(command.fresh),
-                               command.options};
+  const CompareHeading heading{command.base, command.fresh, command.options};
   if (command.format == "markdown") return compare_to_markdown(comparison, heading);
   if (command.format == "json") return compare_to_json(comparison, heading);
   if (command.format == "junit") return compare_to_junit(comparison, heading);
@@ -152,13 +156,9 @@ void register_compare(CLI::App& app, std::function<int()>& action) {
   auto wanted = std::make_shared<CompareCommand>();
   CompareOptions& options = wanted->options;
   command->add_option("base", wanted->base, "Result files of the base, separated by commas")
-      ->required()
-      ->expected(1)
-      ->delimiter(',');
+      ->required();
   command->add_option("new", wanted->fresh, "Result files to judge, separated by commas")
-      ->required()
-      ->expected(1)
-      ->delimiter(',');
+      ->required();
   const CLI::Range part(1e-9, 0.5);
   command->add_option("--alpha", options.alpha, "Chance of any false verdict over all cases")
       ->check(part)
@@ -168,8 +168,9 @@ void register_compare(CLI::App& app, std::function<int()>& action) {
       ->capture_default_str();
   command->add_option("--metric", options.metric, "The time compared: wall_time, gpu_time")
       ->capture_default_str();
-  command->add_option("--exact", options.exact,
-                      "Counters that must not grow: flops, bytes, launches, allocations, ...")
+  command
+      ->add_option("--exact", options.exact,
+                   "Counters that must not grow: flops, bytes, launches, allocations, ...")
       ->delimiter(',');
   command->add_option("--filter", wanted->filter, "Keep the cases this regular expression finds");
   command->add_option("--fail-on", wanted->fail_on, "Verdicts that fail: slower, ambiguous, ...")

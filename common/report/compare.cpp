@@ -215,9 +215,12 @@ Comparison compare(const std::vector<Report>& base, const std::vector<Report>& f
     } else if (!before.measured()) {
       each.verdict = after->measured() ? Verdict::added : Verdict::missing;
       each.note = "not measured on the base side";
-    } else {
+    } else if (options.times) {
       measure_times(each, before, *after, options);
       timed.push_back(comparison.cases.size());
+    } else {
+      each.verdict = Verdict::same;
+      judge_counters(each, before, *after, options);
     }
     comparison.cases.push_back(std::move(each));
   }

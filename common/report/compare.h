@@ -20,6 +20,7 @@ struct CompareOptions {
   std::map<std::string, double> per_case;  ///< max_slowdown of single cases, by name
   std::string metric = "wall_time";        ///< the time that is compared: a sample's counter
   double max_memory_growth = 0.01;         ///< growth of any kind of memory that is none
+  bool times = true;                       ///< false: counters alone are judged
   std::vector<std::string> exact;          ///< counters that may not grow by a single digit
 };
 

@@ -36,8 +36,9 @@ std::string counts(const Comparison& comparison) {
   std::map<Verdict, int> number;
   for (const CaseComparison& each : comparison.cases) ++number[each.verdict];
   std::string text;
-  for (const Verdict verdict : {Verdict::slower, Verdict::failed, Verdict::missing,
-                                Verdict::ambiguous, Verdict::faster, Verdict::same, Verdict::added}) {
+  for (const Verdict verdict :
+       {Verdict::slower, Verdict::failed, Verdict::missing, Verdict::ambiguous, Verdict::faster,
+        Verdict::same, Verdict::added}) {
     if (number[verdict] == 0) continue;
     if (!text.empty()) text += ", ";
     text += std::to_string(number[verdict]) + " " + std::string(name_of(verdict));
