@@ -33,12 +33,20 @@ class Devices {
   /// Measured peaks, once per device and thread count.
   const Peaks& peaks(const std::string& device, int threads);
 
+  /// Measures them again and keeps the larger of each: whatever disturbs a measurement only makes a
+  /// peak smaller.
+  void remeasure_peaks(const std::string& device, int threads);
+
  private:
   struct Probe {
     DeviceInfo info;
     std::string missing;  ///< why there is no such device
   };
   const Probe& probe(const std::string& device);
+  Peaks measure(const std::string& device, int threads) const;
+  static std::pair<std::string, int> peaks_key(const std::string& device, int threads) {
+    return {device, device == "cpu" ? threads : 0};
+  }
 
   Options options_;
   std::map<std::string, Probe> probes_;

@@ -1,12 +1,16 @@
 #include "bench/harness/rates.h"
 
+#include <string_view>
+
 namespace trainbench {
 namespace {
 
+constexpr std::string_view kFlops = "flops_per_iteration";
+
 struct Rate {
-  const char* amount;    ///< counter of the case: how much an iteration does
-  const char* rate;      ///< counter of the sample: amount a second
-  const char* fraction;  ///< counter of the sample: of the peak; null where there is none
+  std::string_view amount;  ///< counter of the case: how much an iteration does
+  const char* rate;         ///< counter of the sample: amount a second
+  const char* fraction;     ///< counter of the sample: of the peak; null where there is none
   double peak;
 };
 
@@ -21,17 +25,19 @@ void add_harness_fraction(CaseResult& result) {
 
 }  // namespace
 
-void add_rates(CaseResult& result, const Peaks& peaks) {
+bool add_rates(CaseResult& result, const Peaks& peaks) {
   add_harness_fraction(result);
+  bool above_peak = false;
+  if (result.details.is_object()) result.details.erase("above_peak");
   const auto peak_flops = peaks.flops.find(result.id.precision);
   const Rate rates[] = {
       {"samples_per_iteration", "samples_per_second", nullptr, 0},
-      {"flops_per_iteration", "flops_per_second", "fraction_of_peak_flops",
+      {kFlops, "flops_per_second", "fraction_of_peak_flops",
        peak_flops == peaks.flops.end() ? 0 : peak_flops->second},
       {"bytes_per_iteration", "bytes_per_second", "fraction_of_peak_bandwidth", peaks.bandwidth},
   };
   for (const Rate& rate : rates) {
-    const auto amount = result.counters.find(rate.amount);
+    const auto amount = result.counters.find(std::string(rate.amount));
     if (amount == result.counters.end()) continue;
     for (Sample& sample : result.samples) {
       const double seconds = sample.counters["wall_time"];
@@ -40,11 +46,12 @@ void add_rates(CaseResult& result, const Peaks& peaks) {
       sample.counters[rate.rate] = per_second;
       if (rate.fraction == nullptr || rate.peak <= 0 || result.simulated) continue;
       sample.counters[rate.fraction] = per_second / rate.peak;
-      if (std::string(rate.rate) == "flops_per_second" && per_second > rate.peak) {
-        result.details["above_peak"] = true;
-      }
+      // Bytes are those of an ideal cache-less device: a step that fits the caches may exceed DRAM.
+      above_peak |= rate.amount == kFlops && per_second > rate.peak;
     }
   }
+  if (above_peak) result.details["above_peak"] = true;
+  return above_peak;
 }
 
 }  // namespace trainbench

@@ -40,8 +40,10 @@ TEST(Rates, FollowFromTheWallTime) {
 
 TEST(Rates, ARateAboveThePeakIsMarked) {
   CaseResult result = measured("cpu");
-  add_rates(result, peaks(3e11));
+  EXPECT_TRUE(add_rates(result, peaks(3e11)));
   EXPECT_TRUE(result.details.at("above_peak").get<bool>());
+  EXPECT_FALSE(add_rates(result, peaks(5e11))) << "a peak measured better";
+  EXPECT_FALSE(result.details.contains("above_peak"));
 }
 
 TEST(Rates, NoFractionOfAPeakThatWasNotMeasured) {
