@@ -115,6 +115,14 @@ TEST(RatioInterval, IsRepeatableAndHoldsTheRatio) {
   EXPECT_NEAR(other.high, interval.high, 0.1 * width);
 }
 
+TEST(RatioInterval, DrawsTheTwoSamplesIndependently) {
+  // The same values on both sides: drawn alike, their ratio would always be 1.
+  const std::vector<double> values = noisy(1, 10, 1);
+  const Interval interval = ratio_interval(values, values);
+  EXPECT_LT(interval.low, 1);
+  EXPECT_GT(interval.high, 1);
+}
+
 TEST(RatioInterval, ConstantSamplesLeaveNoDoubt) {
   const Interval interval = ratio_interval({6, 6, 6}, {2, 2, 2});
   EXPECT_EQ(interval.low, 3);
