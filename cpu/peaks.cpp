@@ -58,18 +58,18 @@ double best_seconds(int threads, double budget, const Body& body) {
 
 /// Rounds a second of one thread, `threads` of them running at once.
 double best_round_rate(int threads, double budget, double (*run)(std::int64_t rounds)) {
-  const auto seconds_of = [&](std::int64_t rounds, double seconds) {
-    return best_seconds(threads, seconds, [&](int) { consumed = run(rounds); });
+  const auto seconds_of = [&](int team, std::int64_t rounds, double seconds) {
+    return best_seconds(team, seconds, [&](int) { consumed = run(rounds); });
   };
+  // As many rounds as a thread alone does in a slice: on a busy machine a team's time may be that
+  // of its barriers, from which nothing could be told.
   const double slice = std::max(budget / kRepeats, 1e-3);
   std::int64_t rounds = 1024;
-  double seconds = seconds_of(rounds, 0);
-  while (seconds < slice / 2) {
-    const double growth = std::min(slice / std::max(seconds, 1e-9), 16.0);
-    rounds = static_cast<std::int64_t>(static_cast<double>(rounds) * std::max(growth, 2.0));
-    seconds = seconds_of(rounds, 0);
+  for (double seconds = 0; (seconds = seconds_of(1, rounds, 0)) < slice / 2;) {
+    const double growth = std::clamp(slice / std::max(seconds, 1e-9), 2.0, 16.0);
+    rounds = static_cast<std::int64_t>(static_cast<double>(rounds) * growth);
   }
-  return static_cast<double>(rounds) / std::min(seconds, seconds_of(rounds, budget));
+  return static_cast<double>(rounds) / seconds_of(threads, rounds, budget);
 }
 
 /// Memory for the triad; huge pages where the system gives them, so that the first touch is short
