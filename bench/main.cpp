@@ -7,6 +7,7 @@
 
 #include "bench/build_info.h"
 #include "bench/commands/compare.h"
+#include "bench/commands/gpu_probe.h"
 #include "bench/commands/info.h"
 #include "bench/commands/list.h"
 #include "bench/commands/run.h"
@@ -28,6 +29,7 @@ void require_known_subcommand(const CLI::App& app, const std::vector<std::string
   std::vector<std::string_view> known;
   for (const CLI::App* command : app.get_subcommands(nullptr)) {
     if (command->get_name() == arguments[1]) return;
+    if (command->get_group().empty()) continue;  // hidden
     known.push_back(command->get_name());
   }
   throw InputError("unknown subcommand " + in_quotes(arguments[1]) + ": " +
@@ -37,16 +39,18 @@ void require_known_subcommand(const CLI::App& app, const std::vector<std::string
 int run_program(int argc, char** argv) {
   auto [ours, google_benchmark] = split_arguments(argc, argv);
 
-  CLI::App app{"Measures how much faster this machine's GPU trains a neural network than its CPU."};
+  CLI::App app{"Measures how much faster this machine's GPU trains a neural network than its CPU.",
+               "trainbench"};
   app.set_version_flag("--version", version_text());
   app.require_subcommand(1);
   app.fallthrough(false);
 
   std::function<int()> action;
-  register_run(app, google_benchmark, action);
+  register_run(app, {argv, argv + argc}, google_benchmark, action);
   register_list(app, action);
   register_compare(app, action);
   register_info(app, action);
+  register_gpu_probe(app, action);
   register_verify(app, action);
   require_known_subcommand(app, ours);
 

@@ -205,7 +205,6 @@ void register_info(CLI::App& app, std::function<int()>& action) {
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   command->callback([options, &action] { action = [options] { return run_info(*options); }; });
-  register_gpu_probe(app, action);
 }
 
 }  // namespace trainbench

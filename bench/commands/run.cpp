@@ -1,17 +1,16 @@
 #include "bench/commands/run.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <ctime>
-#include <filesystem>
 #include <iostream>
 #include <memory>
-#include <set>
 
-#include "bench/build_info.h"
 #include "bench/harness/gbench_flags.h"
 #include "bench/harness/google_context.h"
 #include "bench/harness/interrupt.h"
 #include "bench/harness/rates.h"
+#include "bench/harness/run_context.h"
 #include "bench/harness/run_environment.h"
 #include "bench/harness/runner.h"
 #include "common/config/suite.h"
@@ -20,7 +19,6 @@
 #include "common/report/journal.h"
 #include "common/report/json.h"
 #include "common/report/table.h"
-#include "common/system/cpu_topology.h"
 #include "common/system/machine.h"
 
 namespace trainbench {
@@ -42,6 +40,7 @@ struct RunOptions {
   std::string cpu_provider = "auto";
   int gpu_index = 0;
   std::vector<std::string> google_benchmark_flags;
+  std::vector<std::string> command;
 };
 
 std::string default_output() {
@@ -54,19 +53,6 @@ std::string default_output() {
 std::string executable_path() {
   std::error_code ignored;
   return std::filesystem::read_symlink("/proc/self/exe", ignored).string();
-}
-
-/// The devices that the cases name, in order.
-std::vector<std::string> devices_of(const Suite& suite) {
-  std::vector<std::string> devices;
-  for (const char* kind : {"cpu", "gpu"}) {
-    for (const SuiteCase& each : suite.cases) {
-      if (each.id.device != kind) continue;
-      devices.push_back(kind);
-      break;
-    }
-  }
-  return devices;
 }
 
 /// One run of a suite, from the options to the exit code.
@@ -97,13 +83,20 @@ class SuiteRun {
 
     Report report;
     report.google_context = google_context(executable_path());
-    report.context = context();
+    report.context = run_context(suite_,
+                                 {.command = options_.command,
+                                  .seed = options_.seed,
+                                  .data = options_.data,
+                                  .cpu_provider = options_.cpu_provider,
+                                  .interleaved = interleaved()},
+                                 environment_.devices);
     RunnerOptions runner{.prepare =
                              [this](const SuiteCase& wanted) {
                                return family_factory(wanted.id.family)(wanted, environment_);
                              },
                          .repetitions = suite_.repetitions,
                          .min_time = suite_.min_time,
+                         .interleave = interleaved(),
                          .google_benchmark_flags = options_.google_benchmark_flags};
     if (journal) {
       runner.on_sample = [&](const CaseResult& result, const Sample& sample) {
@@ -119,6 +112,12 @@ class SuiteRun {
   }
 
  private:
+  bool interleaved() const {
+    const auto& flags = options_.google_benchmark_flags;
+    return std::find(flags.begin(), flags.end(), "--benchmark_enable_random_interleaving=false") ==
+           flags.end();
+  }
+
   void require_allowed_output() const {
     if (options_.out == "-" && options_.format != "json" && options_.format != "table") {
       throw InputError("--out - writes JSON to standard output; --format " + options_.format +
@@ -150,63 +149,6 @@ class SuiteRun {
     }
   }
 
-  nlohmann::ordered_json context() {
-    nlohmann::ordered_json context{{"suite", suite_.name},
-                                   {"build", build_info()},
-                                   {"machine", machine_info()},
-                                   {"devices", device_context()}};
-    context["settings"] = {{"seed", options_.seed},
-                           {"data", options_.data.empty() ? "default" : options_.data},
-                           {"repetitions", suite_.repetitions},
-                           {"min_time", suite_.min_time},
-                           {"cpu_provider", options_.cpu_provider},
-                           {"interleaved", true}};
-    const WarmupRule warmup;
-    context["warmup_rule"] = {{"min_seconds", warmup.min_seconds},
-                              {"max_seconds", warmup.max_seconds},
-                              {"agreeing_samples", warmup.agreeing},
-                              {"tolerance", warmup.tolerance}};
-    context["clock"] = {
-        {"resident", "batches on the device; forward, loss, backward, update; no transfers"},
-        {"end-to-end",
-         "gathering the batch, its copy to the device, the step; loss read once a "
-         "repetition"},
-        {"wall_time", "host monotonic clock around all steps of a repetition, device finished"},
-        {"gpu_time", "device events around the same steps"}};
-    context["flop_model"] =
-        "2MNK a product; no input gradient for the first layer; no recomputation; bytes: each "
-        "operand of an operation once";
-    return context;
-  }
-
-  /// The devices the cases name and their measured peaks, CPU thread counts apart.
-  nlohmann::ordered_json device_context() {
-    nlohmann::ordered_json list = nlohmann::ordered_json::array();
-    for (const std::string& device : devices_of(suite_)) {
-      try {
-        list.push_back(device_json(environment_.devices.info(device), device_threads(device)));
-      } catch (const Unsupported& error) {
-        list.push_back({{"kind", device}, {"missing", error.what()}});
-      }
-    }
-    return list;
-  }
-
-  nlohmann::ordered_json device_json(const DeviceInfo& info, int threads) {
-    const Peaks& peaks = environment_.devices.peaks(info.kind, threads);
-    nlohmann::ordered_json json{{"kind", info.kind},           {"name", info.name},
-                                {"simulated", info.simulated}, {"memory_bytes", info.memory_bytes},
-                                {"units", info.units},         {"lanes", info.lanes},
-                                {"clock", info.clock}};
-    if (info.kind == "cpu") json["threads"] = threads;
-    json["peaks"] = {{"flops", peaks.flops}, {"bandwidth", peaks.bandwidth}};
-    return json;
-  }
-
-  static int device_threads(const std::string& device) {
-    return device == "cpu" ? usable_cores() : 0;
-  }
-
   void complete(Report& report) {
     for (CaseResult& result : report.results) {
       if (!result.samples.empty()) {
@@ -220,15 +162,11 @@ class SuiteRun {
     for (CaseResult& result : report.results) {
       if (!result.samples.empty()) add_rates(result, peaks_for(result.id));
     }
-    report.context["devices"] = device_context();
+    report.context["devices"] = device_context(suite_, environment_.devices);
   }
 
   const Peaks& peaks_for(const CaseId& id) {
     return environment_.devices.peaks(id.device, threads_of(id));
-  }
-
-  static int threads_of(const CaseId& id) {
-    return static_cast<int>(id.integer("threads", device_threads(id.device)));
   }
 
   /// A row above its peak says that something disturbed the peak's measurement: it is taken again,
@@ -272,11 +210,13 @@ class SuiteRun {
 
 }  // namespace
 
-void register_run(CLI::App& app, const std::vector<std::string>& google_benchmark_flags,
+void register_run(CLI::App& app, const std::vector<std::string>& command_line,
+                  const std::vector<std::string>& google_benchmark_flags,
                   std::function<int()>& action) {
   CLI::App* command = app.add_subcommand("run", "Run a suite and report what was measured");
   auto options = std::make_shared<RunOptions>();
   options->google_benchmark_flags = google_benchmark_flags;
+  options->command = command_line;
   SuiteOverrides& overrides = options->overrides;
   command->add_option("suite", options->suite, "A suite (quick, full, ci) or a JSON file")
       ->capture_default_str();

@@ -1,0 +1,98 @@
+#include "bench/harness/run_context.h"
+
+#include "bench/build_info.h"
+#include "bench/commands/device_json.h"
+#include "bench/harness/warmup.h"
+#include "common/config/families.h"
+#include "common/core/error.h"
+#include "common/system/cpu_topology.h"
+#include "common/system/machine.h"
+#include "cpu/providers.h"
+
+namespace trainbench {
+namespace {
+
+int default_threads(const std::string& device) { return device == "cpu" ? usable_cores() : 0; }
+
+nlohmann::ordered_json provider_context() {
+  nlohmann::ordered_json providers = nlohmann::ordered_json::object();
+  for (const auto& [name, version] : cpu_providers()) providers[name] = version;
+  return providers;
+}
+
+nlohmann::ordered_json warmup_context() {
+  const WarmupRule rule;
+  return {{"min_seconds", rule.min_seconds},
+          {"max_seconds", rule.max_seconds},
+          {"agreeing_samples", rule.agreeing},
+          {"tolerance", rule.tolerance}};
+}
+
+nlohmann::ordered_json clock_context() {
+  return {{"resident", "batches on the device; forward, loss, backward, update; no transfers"},
+          {"end-to-end",
+           "gathering the batch, its copy to the device, the step; the loss is read once a "
+           "repetition"},
+          {"wall_time", "host monotonic clock around all steps of a repetition, device finished"},
+          {"gpu_time", "device events around the same steps"}};
+}
+
+}  // namespace
+
+int threads_of(const CaseId& id) {
+  return static_cast<int>(id.integer("threads", default_threads(id.device)));
+}
+
+std::vector<std::string> devices_of(const Suite& suite) {
+  std::vector<std::string> devices;
+  for (const std::string_view kind : device_kinds()) {
+    for (const SuiteCase& each : suite.cases) {
+      if (each.id.device != kind) continue;
+      devices.emplace_back(kind);
+      break;
+    }
+  }
+  return devices;
+}
+
+nlohmann::ordered_json device_context(const Suite& suite, Devices& devices) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const std::string& device : devices_of(suite)) {
+    try {
+      nlohmann::ordered_json entry = device_json(devices.info(device));
+      const int threads = default_threads(device);
+      if (threads > 0) entry["threads"] = threads;
+      entry["peaks"] = peaks_json(devices.peaks(device, threads));
+      list.push_back(std::move(entry));
+    } catch (const Unsupported& error) {
+      list.push_back({{"kind", device}, {"missing", error.what()}});
+    }
+  }
+  return list;
+}
+
+nlohmann::ordered_json run_context(const Suite& suite, const RunSettings& settings,
+                                   Devices& devices) {
+  return {{"suite", suite.name},
+          {"build", build_info()},
+          {"machine", machine_info()},
+          {"devices", device_context(suite, devices)},
+          {"cpu_providers", provider_context()},
+          {"settings",
+           {{"command", settings.command},
+            {"seed", settings.seed},
+            {"data", settings.data.empty() ? "default" : settings.data},
+            {"repetitions", suite.repetitions},
+            {"min_time", suite.min_time},
+            {"cpu_provider", settings.cpu_provider},
+            {"interleaved", settings.interleaved}}},
+          {"warmup_rule", warmup_context()},
+          {"clock", clock_context()},
+          {"initial_weights", "uniform in +-1/sqrt(fan in), Philox4x32-10 by seed and index"},
+          {"flop_model",
+           "2MNK a product; no input gradient for the first layer; no recomputation; bytes: each "
+           "operand of an operation once"},
+          {"peak_source", "measured at the start of the run: register-only loops, triad"}};
+}
+
+}  // namespace trainbench
