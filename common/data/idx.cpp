@@ -16,7 +16,7 @@ namespace trainbench {
 namespace {
 
 constexpr std::uint8_t kUnsignedByte = 0x08;
-constexpr std::size_t kFirstPiece = std::size_t{1} << 20;
+constexpr std::size_t kFirstPiece = std::size_t{1} << 16;
 
 std::string hex(std::uint8_t byte) {
   std::array<char, 3> text{};
