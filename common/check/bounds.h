@@ -94,8 +94,9 @@ inline double summation_error(std::int64_t k, DType accumulator, double magnitud
 ///   that is part of the magnitude. An operand rounded to tf32 errs by about
 ///   2^-11 sqrt(k/3) rms(a b): for centred operands 1.6 standard deviations of c = 4's bound at
 ///   k = 784 and 0.8 at k = 2048, so that of 4,096 elements hundreds fail. A test holds that.
-/// - tf32: each operand errs by up to 2^-11 of itself, whatever the others do (equal values err
-///   equally: no square root here).
+/// - tf32: each operand errs by up to operand_error() of itself, whatever the others do (equal
+/// values
+///   err equally: no square root here).
 /// - 16-bit operands on matrix units: sums of at least 8 products at a time are truncated, not
 ///   rounded, with an error of up to 2 u of the largest summand, always toward zero: k/8 times 2 u
 ///   (Fasi, Higham, Mikaitis and Pranesh, "Numerical behavior of NVIDIA tensor cores", PeerJ
@@ -106,8 +107,7 @@ inline double product_error(std::int64_t k, DType operand, MathMode math, double
   if (math == MathMode::tf32 || size_of(operand) == 2) {
     error += static_cast<double>(k) / 4 * unit_roundoff(accumulator) * magnitude;
   }
-  if (math == MathMode::tf32) error += 2 * 0x1p-11 * magnitude;
-  return error;
+  return error + 2 * operand_error(math) * magnitude;
 }
 
 /// Roundoff of the arithmetic in GELU on values of `dtype`; its bounds are multiples of 8. For

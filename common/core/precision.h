@@ -11,7 +11,7 @@ namespace trainbench {
 /// How a product of two numbers of the compute dtype is formed.
 enum class MathMode : std::uint8_t {
   exact,  ///< products of the operands as they are, sums in fp32 (fp64 for fp64)
-  tf32,   ///< fp32 operands rounded to 10 mantissa bits for tensor cores, sums in fp32
+  tf32,   ///< fp32 operands cut to 10 mantissa bits for tensor cores, sums in fp32
 };
 
 /// Everything "trained in bf16" means: one value decides storage, arithmetic and loss scaling.
@@ -38,9 +38,9 @@ inline constexpr std::array kPrecisions{kFp64, kFp32, kTf32, kFp16, kBf16};
 /// The precision of that name; throws InputError that lists the names there are.
 const Precision& precision_by_name(std::string_view name);
 
-/// Unit roundoff of an operand as it enters a product: tf32 keeps 10 mantissa bits of an fp32.
-constexpr double operand_roundoff(const Precision& precision) {
-  return precision.math == MathMode::tf32 ? 0x1p-11 : 0.0;
-}
+/// Relative error of an operand as it enters a product. tf32 keeps 10 mantissa bits of an fp32;
+/// tensor cores that are handed fp32 ignore the others (PTX ISA, mma with .tf32), which cuts off up
+/// to one unit of the last place kept, twice what rounding would.
+constexpr double operand_error(MathMode math) { return math == MathMode::tf32 ? 0x1p-10 : 0.0; }
 
 }  // namespace trainbench

@@ -31,9 +31,9 @@ TEST(Precision, SixteenBitsKeepAMasterCopyAndOnlyFp16ScalesItsLoss) {
   }
 }
 
-TEST(Precision, OnlyTf32RoundsOperands) {
+TEST(Precision, OnlyTf32CutsOperands) {
   for (const Precision& precision : kPrecisions) {
-    EXPECT_EQ(operand_roundoff(precision), precision == kTf32 ? 0x1p-11 : 0) << precision.name;
+    EXPECT_EQ(operand_error(precision.math), precision == kTf32 ? 0x1p-10 : 0) << precision.name;
   }
 }
 

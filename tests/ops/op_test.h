@@ -158,12 +158,12 @@ inline double sum_tolerance(DType operand, std::int64_t terms, double magnitude)
 }
 
 /// Of a product's element. Matrix units truncate sums, an error of up to 2 u where rounding has u
-/// (Fasi, Higham, Mikaitis, Pranesh, PeerJ CS 7:e330, 2021); tf32 rounds each operand by up to
-/// 2^-11.
+/// (Fasi, Higham, Mikaitis, Pranesh, PeerJ CS 7:e330, 2021); tf32 cuts each operand to 10 mantissa
+/// bits, an error of up to 2^-10.
 inline double product_tolerance(const Precision& precision, std::int64_t terms, double magnitude) {
   const bool matrix_unit = size_of(precision.compute) == 2 || precision.math == MathMode::tf32;
   const double sums = sum_tolerance(precision.compute, terms, magnitude);
-  const double operands = precision.math == MathMode::tf32 ? 2 * 0x1p-11 * magnitude : 0;
+  const double operands = precision.math == MathMode::tf32 ? 2 * 0x1p-10 * magnitude : 0;
   return sums * (matrix_unit ? 2 : 1) + operands;
 }
 
