@@ -6,6 +6,7 @@
 
 #if defined(__x86_64__)
 
+#include <cpuid.h>
 #include <unistd.h>
 
 #include <cstddef>
@@ -22,6 +23,12 @@ struct Line {
     while (*part != '\0' && length < sizeof text) text[length++] = *part++;
   }
 };
+
+/// Bits of leaf 7 in EDX (Intel SDM, volume 2A, CPUID), for which clang 14 has no name.
+bool leaf7_edx(unsigned bit) {
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (edx >> bit & 1u) != 0;
+}
 
 void guard(int, char**, char**) {
   __builtin_cpu_init();
@@ -46,6 +53,8 @@ void guard(int, char**, char**) {
       {kAvx512vnni, __builtin_cpu_supports("avx512vnni") != 0, "AVX512VNNI"},
       {kAvx512bitalg, __builtin_cpu_supports("avx512bitalg") != 0, "AVX512BITALG"},
       {kAvx512bf16, __builtin_cpu_supports("avx512bf16") != 0, "AVX512BF16"},
+      {kAvx512fp16, leaf7_edx(23), "AVX512FP16"},
+      {kAmxBf16, leaf7_edx(22), "AMX-BF16"},
   };
   Line line;
   line.add("trainbench: built for a CPU with");

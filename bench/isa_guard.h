@@ -22,6 +22,8 @@ enum IsaFeature : std::uint32_t {
   kAvx512vnni = 1u << 13,
   kAvx512bitalg = 1u << 14,
   kAvx512bf16 = 1u << 15,
+  kAvx512fp16 = 1u << 16,
+  kAmxBf16 = 1u << 17,
 };
 
 /// What this program was compiled for. Constant data: reading it executes nothing of its file.

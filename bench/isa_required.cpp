@@ -53,6 +53,12 @@ constinit const std::uint32_t kRequiredIsa = 0u
 #ifdef __AVX512BF16__
                                              | kAvx512bf16
 #endif
+#ifdef __AVX512FP16__
+                                             | kAvx512fp16
+#endif
+#ifdef __AMX_BF16__
+                                             | kAmxBf16
+#endif
     ;
 
 }  // namespace trainbench

@@ -5,6 +5,7 @@ isa_guard_test.py TRAINBENCH ARCH: ARCH is the -march that TRAINBENCH was built 
 qemu-x86_64 (Debian's qemu-user); exits 77, skipped, without it.
 """
 
+import os
 import shutil
 import subprocess
 import sys
@@ -15,8 +16,14 @@ if qemu is None:
     print("skipped: there is no qemu-x86_64 here; Debian's qemu-user has it")
     sys.exit(77)
 
+# With thread binding settled the program does not start itself again: qemu would let that second start
+# run on the real CPU.
 run = subprocess.run(
-    [qemu, "-cpu", "Nehalem", program, "--version"], capture_output=True, text=True, timeout=60
+    [qemu, "-cpu", "Nehalem", program, "--version"],
+    capture_output=True,
+    text=True,
+    timeout=60,
+    env={**os.environ, "OMP_PROC_BIND": "false"},
 )
 lines = [line for line in run.stderr.splitlines() if not line.startswith("qemu-x86_64: warning")]
 if arch in ("x86-64", "x86-64-v2"):
