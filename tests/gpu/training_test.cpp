@@ -68,7 +68,7 @@ History replayed(Backend& backend, const SmallTraining& training) {
 
 /// Relative error of what one layer hands on: the rounding of what it stores and, of its products'
 /// sums, the standard deviation of summation_error() (kSpread of them bound the largest of many
-/// elements; a loss is a mean over samples). tf32 rounds both operands of every product besides.
+/// elements; a loss is a mean over samples). tf32 cuts both operands of every product besides.
 double layer_error(const Precision& precision, std::int64_t terms) {
   return unit_roundoff(precision.compute) + 2 * operand_error(precision.math) +
          std::sqrt(static_cast<double>(terms)) * unit_roundoff(precision.master);
