@@ -105,7 +105,7 @@ run() {
   stage rest 120 trainbench run quick --filter '^(?!train/)' --device "$device" --data "$data" --out "$results/rest.json"
   stage tests 120 bash "$here/gpu_check.sh" tests "$payload"
   if [ -f "$payload/pytorch.py" ] && python3 -c 'import torch' 2>/dev/null; then
-    stage pytorch 60 python3 "$payload/pytorch.py" --device cuda
+    stage pytorch 60 python3 "$payload/pytorch.py" --trainbench "$payload/bin/trainbench" --device cuda
   fi
   echo "$((SECONDS)) s, $failures stages failed; results in $results"
   [ "$failures" -eq 0 ]
