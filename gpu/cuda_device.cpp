@@ -1,11 +1,12 @@
 #include "gpu/cuda_device.h"
 
-#include <cublasLt.h>
 #include <cuda_runtime_api.h>
 
 #include <cstdlib>
 
+#include "common/core/error.h"
 #include "gpu/code_probe.h"
+#include "gpu/runtime/cublaslt.h"
 
 namespace trainbench {
 namespace {
@@ -92,6 +93,14 @@ std::string why_no_count(cudaError_t error, int driver) {
   return std::string("the NVIDIA driver does not start: ") + cudaGetErrorString(error);
 }
 
+std::string cublaslt_version() {
+  try {
+    return version_text(gpu::cublaslt().cublasLtGetVersion(), 10000, 100);
+  } catch (const Unsupported&) {
+    return "not found";
+  }
+}
+
 }  // namespace
 
 CudaProbe probe_cuda() {
@@ -101,7 +110,7 @@ CudaProbe probe_cuda() {
   static_cast<void>(cudaRuntimeGetVersion(&runtime));
   if (cudaDriverGetVersion(&driver) != cudaSuccess) driver = 0;
   probe.runtime = version_text(static_cast<std::size_t>(runtime), 1000, 10);
-  probe.cublaslt = version_text(cublasLtGetVersion(), 10000, 100);
+  probe.cublaslt = cublaslt_version();
   if (driver != 0) probe.driver = version_text(static_cast<std::size_t>(driver), 1000, 10);
 
   int count = 0;

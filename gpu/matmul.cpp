@@ -7,6 +7,7 @@
 #include "gpu/matmul_plan.h"
 #include "gpu/relu_mask_probe.h"
 #include "gpu/runtime/check.h"
+#include "gpu/runtime/cublaslt.h"
 
 namespace trainbench::gpu {
 namespace {
@@ -40,8 +41,8 @@ std::string provider_of(const MatmulProblem& problem, const MatmulPlan& plan) {
 }  // namespace
 
 struct Matmul::State {
-  State() { TRAINBENCH_CUBLAS(cublasLtCreate(&handle)); }
-  ~State() { cublasLtDestroy(handle); }
+  State() { TRAINBENCH_CUBLAS(cublaslt().cublasLtCreate(&handle)); }
+  ~State() { cublaslt().cublasLtDestroy(handle); }
 
   cublasLtHandle_t handle = nullptr;
   std::map<MatmulProblem, MatmulPlan> plans;

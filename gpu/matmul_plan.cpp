@@ -16,19 +16,22 @@ using Desc = MatmulPlan::Desc;
 using Layout = MatmulPlan::Layout;
 
 struct DestroyPreference {
-  void operator()(cublasLtMatmulPreferenceOpaque_t* p) const { cublasLtMatmulPreferenceDestroy(p); }
+  void operator()(cublasLtMatmulPreferenceOpaque_t* p) const {
+    cublaslt().cublasLtMatmulPreferenceDestroy(p);
+  }
 };
 using Preference = std::unique_ptr<cublasLtMatmulPreferenceOpaque_t, DestroyPreference>;
 
 template <class T>
 void set(const Desc& desc, cublasLtMatmulDescAttributes_t attribute, const T& value) {
-  TRAINBENCH_CUBLAS(cublasLtMatmulDescSetAttribute(desc.get(), attribute, &value, sizeof value));
+  TRAINBENCH_CUBLAS(
+      cublaslt().cublasLtMatmulDescSetAttribute(desc.get(), attribute, &value, sizeof value));
 }
 template <class T>
 void set(const Preference& preference, cublasLtMatmulPreferenceAttributes_t attribute,
          const T& value) {
-  TRAINBENCH_CUBLAS(
-      cublasLtMatmulPreferenceSetAttribute(preference.get(), attribute, &value, sizeof value));
+  TRAINBENCH_CUBLAS(cublaslt().cublasLtMatmulPreferenceSetAttribute(preference.get(), attribute,
+                                                                    &value, sizeof value));
 }
 
 cudaDataType_t cuda_type(DType dtype) {
@@ -52,7 +55,7 @@ cublasComputeType_t compute_type(const MatmulProblem& problem) {
 /// The column-major view of a row-major tensor.
 Layout make_layout(const ConstTensor& tensor) {
   cublasLtMatrixLayout_t layout = nullptr;
-  TRAINBENCH_CUBLAS(cublasLtMatrixLayoutCreate(
+  TRAINBENCH_CUBLAS(cublaslt().cublasLtMatrixLayoutCreate(
       &layout, cuda_type(tensor.dtype), static_cast<std::uint64_t>(tensor.shape[1]),
       static_cast<std::uint64_t>(tensor.shape[0]), tensor.shape[1]));
   return Layout(layout);
@@ -125,8 +128,8 @@ void set_pointers(const MatmulPlan& plan, const MatmulEpilogue& epilogue) {
 Desc make_desc(const MatmulProblem& problem, const Candidate& candidate, const ConstTensor& saved) {
   const bool is_double = problem.operand == DType::f64;
   cublasLtMatmulDesc_t raw = nullptr;
-  TRAINBENCH_CUBLAS(
-      cublasLtMatmulDescCreate(&raw, compute_type(problem), is_double ? CUDA_R_64F : CUDA_R_32F));
+  TRAINBENCH_CUBLAS(cublaslt().cublasLtMatmulDescCreate(&raw, compute_type(problem),
+                                                        is_double ? CUDA_R_64F : CUDA_R_32F));
   Desc desc(raw);
   set(desc, CUBLASLT_MATMUL_DESC_TRANSA, problem.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(desc, CUBLASLT_MATMUL_DESC_TRANSB, problem.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
@@ -141,7 +144,7 @@ Desc make_desc(const MatmulProblem& problem, const Candidate& candidate, const C
 
 Preference make_preference(const Queue& queue, const MatmulProblem& problem) {
   cublasLtMatmulPreference_t raw = nullptr;
-  TRAINBENCH_CUBLAS(cublasLtMatmulPreferenceCreate(&raw));
+  TRAINBENCH_CUBLAS(cublaslt().cublasLtMatmulPreferenceCreate(&raw));
   Preference preference(raw);
   set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
       static_cast<std::uint64_t>(queue.scratch_bytes));
@@ -165,7 +168,7 @@ std::optional<cublasLtMatmulAlgo_t> choose_algorithm(cublasLtHandle_t handle,
                                                      const Preference& preference) {
   cublasLtMatmulHeuristicResult_t result{};
   int found = 0;
-  const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
+  const cublasStatus_t status = cublaslt().cublasLtMatmulAlgoGetHeuristic(
       handle, plan.desc.get(), plan.b.get(), plan.a.get(), plan.c.get(), plan.c.get(),
       preference.get(), 1, &result, &found);
   // The library answers both ways to combinations that it lacks.
@@ -206,10 +209,10 @@ void run_product(cublasLtHandle_t handle, const Queue& queue, const MatmulProble
   const auto factor = [&](int which) -> const void* {
     return is_double ? static_cast<const void*>(double_factors + which) : float_factors + which;
   };
-  TRAINBENCH_CUBLAS(cublasLtMatmul(handle, plan.desc.get(), factor(0), call.b.data, plan.b.get(),
-                                   call.a.data, plan.a.get(), factor(1), call.c.data, plan.c.get(),
-                                   call.c.data, plan.c.get(), &plan.algorithm, queue.scratch,
-                                   queue.scratch_bytes, queue.stream));
+  TRAINBENCH_CUBLAS(cublaslt().cublasLtMatmul(
+      handle, plan.desc.get(), factor(0), call.b.data, plan.b.get(), call.a.data, plan.a.get(),
+      factor(1), call.c.data, plan.c.get(), call.c.data, plan.c.get(), &plan.algorithm,
+      queue.scratch, queue.scratch_bytes, queue.stream));
 }
 
 }  // namespace trainbench::gpu

@@ -6,14 +6,19 @@
 
 #include "gpu/kernels.h"
 #include "gpu/matmul_problem.h"
+#include "gpu/runtime/cublaslt.h"
 
 namespace trainbench::gpu {
 
 /// How cuBLASLt serves a problem: descriptors, algorithm, and what of the epilogue is fused.
 struct MatmulPlan {
   struct Destroy {
-    void operator()(cublasLtMatmulDescOpaque_t* p) const { cublasLtMatmulDescDestroy(p); }
-    void operator()(cublasLtMatrixLayoutOpaque_t* p) const { cublasLtMatrixLayoutDestroy(p); }
+    void operator()(cublasLtMatmulDescOpaque_t* p) const {
+      cublaslt().cublasLtMatmulDescDestroy(p);
+    }
+    void operator()(cublasLtMatrixLayoutOpaque_t* p) const {
+      cublaslt().cublasLtMatrixLayoutDestroy(p);
+    }
   };
   using Desc = std::unique_ptr<cublasLtMatmulDescOpaque_t, Destroy>;
   using Layout = std::unique_ptr<cublasLtMatrixLayoutOpaque_t, Destroy>;

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "common/core/error.h"
+#include "gpu/runtime/cublaslt.h"
 
 namespace trainbench::gpu {
 namespace {
@@ -32,8 +33,8 @@ void throw_cuda_error(cudaError_t error, const char* call, const char* file, int
 }
 
 void throw_cublas_error(cublasStatus_t status, const char* call, const char* file, int line) {
-  throw DeviceError(place(call, file, line) + cublasLtGetStatusName(status) + ", " +
-                    cublasLtGetStatusString(status));
+  throw DeviceError(place(call, file, line) + cublaslt().cublasLtGetStatusName(status) + ", " +
+                    cublaslt().cublasLtGetStatusString(status));
 }
 
 void report_cuda_error(cudaError_t error, const char* call, const char* file, int line) noexcept {
