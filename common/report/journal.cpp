@@ -21,12 +21,9 @@ Json line_of(const CaseId& id, const Sample& sample) {
   for (const auto& [name, value] : sample.counters) {
     if (std::isfinite(value)) counters[name] = value;
   }
-  return {{"name", id.full_name()},
-          {"iterations", sample.iterations},
-          {"real_time", sample.real_time},
-          {"cpu_time", sample.cpu_time},
-          {"process", sample.process},
-          {"counters", std::move(counters)}};
+  return {{"name", id.full_name()},        {"iterations", sample.iterations},
+          {"real_time", sample.real_time}, {"cpu_time", sample.cpu_time},
+          {"process", sample.process},     {"counters", std::move(counters)}};
 }
 
 JournalEntry read_line(const std::string& line, const std::string& origin) {
