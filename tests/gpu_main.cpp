@@ -4,8 +4,9 @@
 #include <cstdio>
 #include <cstdlib>
 
-// The main of every GPU test program. GoogleTest counts a run whose every case skipped itself as passed, so
-// the device is looked for here: without one the program exits with the code that CTest reads as skipped.
+// The main of every GPU test program. GoogleTest counts a run whose every case skipped itself as
+// passed, so the device is looked for here: without one the program exits with the code that CTest
+// reads as skipped.
 int main(int argc, char** argv) {
   constexpr int kSkipped = 77;
   testing::InitGoogleTest(&argc, argv);

@@ -39,7 +39,7 @@ struct Sample {
   double real_time = 0;  ///< Google Benchmark's: wall time on the CPU, device events on the GPU
   double cpu_time = 0;
   std::int64_t iterations = 0;
-  int process = 0;  ///< which of the run's processes took it
+  int process = 0;                         ///< which of the run's processes took it
   std::map<std::string, double> counters;  ///< per repetition: wall_time, gpu_time, loss_first, ...
 };
 

@@ -6,9 +6,9 @@
 #include <set>
 #include <string>
 
+#include "common/check/random_tensor.h"
 #include "common/nn/trainer.h"
 #include "cpu/cpu_backend.h"
-#include "common/check/random_tensor.h"
 
 namespace trainbench {
 namespace {

@@ -7,10 +7,10 @@
 #include <string>
 
 #include "common/check/check_backend.h"
+#include "common/check/random_tensor.h"
 #include "common/nn/trainer.h"
 #include "cpu/cpu_backend.h"
 #include "tests/forwarding_backend.h"
-#include "common/check/random_tensor.h"
 
 namespace trainbench {
 namespace {
