@@ -7,10 +7,11 @@
 #include <regex>
 #include <sstream>
 
+#include "common/config/typed_reader.h"
 #include "common/core/error.h"
 #include "common/report/compare.h"
 #include "common/report/compare_output.h"
-#include "common/report/json.h"
+#include "common/report/google_reader.h"
 
 namespace trainbench {
 namespace {
@@ -18,12 +19,14 @@ namespace {
 constexpr int kGood = 0;
 constexpr int kRegressed = 1;
 constexpr int kUndecided = 3;
+constexpr double kLargestSlowdown = 10;
 
 struct CompareCommand {
   std::string base;  // one or several files, separated by commas
   std::string fresh;
   CompareOptions options;
   std::string filter;
+  std::string per_case;  // a file of thresholds
   std::string format = "table";
   std::vector<std::string> fail_on{"slower", "failed"};
   bool cross_host = false;
@@ -45,7 +48,7 @@ std::vector<Report> read_side(const std::string& paths, const std::string& filte
   }
   std::vector<Report> reports;
   for (const std::string& path : split(paths)) {
-    Report report = read_report_file(path);
+    Report report = read_any_result_file(path);
     std::erase_if(report.results, [&](const CaseResult& result) {
       return !std::regex_search(result.id.full_name(), pattern);
     });
@@ -98,6 +101,17 @@ std::string incomparable(const std::vector<Report>& base, const std::vector<Repo
   return "";
 }
 
+/// A file of thresholds: an object of max_slowdown by case name.
+std::map<std::string, double> read_thresholds(const std::string& path) {
+  std::map<std::string, double> thresholds;
+  if (path.empty()) return thresholds;
+  const Json document = read_json_file(path);
+  for (const auto& [name, value] : JsonNode(document, path).members()) {
+    thresholds[name] = value.number(0, kLargestSlowdown);
+  }
+  return thresholds;
+}
+
 /// Counters by the short names of the command line: "flops" is "flops_per_iteration".
 std::vector<std::string> counter_names(const std::vector<std::string>& names) {
   std::vector<std::string> full;
@@ -133,6 +147,7 @@ int exit_code(const Comparison& comparison, const std::vector<std::string>& fail
 int run_compare(CompareCommand command) {
   const std::vector<Report> base = read_side(command.base, command.filter);
   const std::vector<Report> fresh = read_side(command.fresh, command.filter);
+  command.options.per_case = read_thresholds(command.per_case);
   command.options.exact = counter_names(command.options.exact);
   const std::string difference = incomparable(base, fresh);
   if (!difference.empty() && !command.cross_host) {
@@ -164,8 +179,10 @@ void register_compare(CLI::App& app, std::function<int()>& action) {
       ->check(part)
       ->capture_default_str();
   command->add_option("--max-slowdown", options.max_slowdown, "Slowdown that still passes: 0.05")
-      ->check(CLI::Range(0.0, 10.0))
+      ->check(CLI::Range(0.0, kLargestSlowdown))
       ->capture_default_str();
+  command->add_option("--per-case", wanted->per_case,
+                      "A JSON file of slowdowns that pass, by case: {\"train/mlp/...\": 0.02}");
   command->add_option("--metric", options.metric, "The time compared: wall_time, gpu_time")
       ->capture_default_str();
   command

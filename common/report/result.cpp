@@ -14,6 +14,7 @@ std::string_view name_of(Status status) {
 }
 
 std::string CaseId::full_name() const {
+  if (device.empty()) return family;
   std::string text = family + "/" + name + "/" + device + "/" + precision;
   for (const auto& [key, value] : keys) text += "/" + key + ":" + value;
   return text;

@@ -27,6 +27,10 @@ struct CaseId {
   std::string full_name() const;
   /// The id that has this full name; throws InputError for what is none.
   static CaseId parse(const std::string& full_name);
+  /// The id of a case that another program named: the name is all that is known of it.
+  static CaseId of_another_program(std::string name) {
+    return {.family = std::move(name), .name = "", .device = "", .precision = "", .keys = {}};
+  }
 
   /// The value of a key, or `fallback` where the case does not have it.
   std::string text(const std::string& key, const std::string& fallback) const;

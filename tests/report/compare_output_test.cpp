@@ -1,0 +1,97 @@
+#include "common/report/compare_output.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "common/config/json_file.h"
+
+namespace trainbench {
+namespace {
+
+Comparison sample() {
+  Comparison comparison;
+  CaseComparison slower;
+  slower.name = "train/mlp/cpu/fp32/batch:256";
+  slower.verdict = Verdict::slower;
+  slower.ratio = 1.1;
+  slower.low = 1.08;
+  slower.high = 1.12;
+  slower.p_value = 0.001;
+  slower.threshold = 0.05;
+  slower.base_units = 10;
+  slower.new_units = 12;
+  slower.note = "a <tag> & a | bar\n100 %";
+  CaseComparison open = slower;
+  open.name = "few";
+  open.verdict = Verdict::ambiguous;
+  open.low = 0;
+  open.high = std::numeric_limits<double>::infinity();
+  open.by_process = true;
+  open.note.clear();
+  CaseComparison gone;
+  gone.name = "gone";
+  gone.verdict = Verdict::missing;
+  comparison.cases = {slower, open, gone};
+  return comparison;
+}
+
+const CompareHeading kHeading{"base.json", "new.json", {}};
+
+TEST(CompareOutput, TableNamesVerdictChangeAndInterval) {
+  const std::string table = compare_to_table(sample(), kHeading);
+  EXPECT_EQ(table.find("base.json -> new.json: 1 SLOWER, 1 MISSING, 1 AMBIGUOUS"), 0u) << table;
+  EXPECT_NE(table.find("SLOWER    +10.0% [+8.00%, +12.0%] 0.0010 10/12 "), std::string::npos)
+      << table;
+  EXPECT_NE(table.find(" 10/12 processes few"), std::string::npos) << table;
+}
+
+TEST(CompareOutput, MarkdownCellsKeepTheTableWhole) {
+  const std::string markdown = compare_to_markdown(sample(), kHeading);
+  std::size_t rows = 0;
+  for (std::size_t start = 0; start < markdown.size();) {
+    const std::size_t end = markdown.find('\n', start);
+    std::string line = markdown.substr(start, end - start);
+    start = end + 1;
+    if (line.empty() || line[0] != '|') continue;
+    ++rows;
+    std::size_t bars = 0;
+    for (std::size_t i = 0; i < line.size(); ++i) {
+      bars += line[i] == '|' && (i == 0 || line[i - 1] != '\\');
+    }
+    EXPECT_EQ(bars, 7u) << line;
+  }
+  EXPECT_EQ(rows, 5u);
+  EXPECT_EQ(markdown.find("<tag>"), std::string::npos);
+}
+
+TEST(CompareOutput, JsonIsStrict) {
+  const Json document = parse_json(compare_to_json(sample(), kHeading), "output");
+  const Json& cases = document.at("cases");
+  EXPECT_EQ(cases.at(0).at("verdict"), "SLOWER");
+  EXPECT_EQ(cases.at(0).at("interval"), Json({1.08, 1.12}));
+  EXPECT_FALSE(cases.at(1).contains("interval")) << "an unbounded one has no numbers";
+  EXPECT_EQ(cases.at(1).at("unit"), "process");
+  EXPECT_FALSE(cases.at(2).contains("ratio"));
+}
+
+TEST(CompareOutput, JunitEscapesAndCounts) {
+  const std::string xml = compare_to_junit(sample(), kHeading);
+  EXPECT_NE(xml.find("tests=\"3\" failures=\"1\" skipped=\"1\""), std::string::npos) << xml;
+  EXPECT_NE(xml.find("a &lt;tag&gt; &amp; a | bar"), std::string::npos);
+  EXPECT_EQ(xml.find("<tag>"), std::string::npos);
+}
+
+TEST(CompareOutput, GithubAnnotationsAreOneLineEach) {
+  const std::string text = compare_to_github(sample(), kHeading);
+  EXPECT_EQ(
+      text.find("::error title=trainbench SLOWER::train/mlp/cpu/fp32/batch:256: time +10.0%25"), 0u)
+      << text;
+  EXPECT_NE(text.find("a | bar%0A100 %25"), std::string::npos);
+  EXPECT_NE(text.find("::warning title=trainbench MISSING::gone"), std::string::npos);
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 4) << "two warnings, an error, a notice";
+}
+
+}  // namespace
+}  // namespace trainbench
