@@ -218,7 +218,7 @@ void CudaBackend::require_precision(const Precision& precision) const {
     if (device_.major >= major) return;
     throw Unsupported(std::string(precision.name) + " needs " + what + " (compute capability " +
                       std::to_string(major) + ".0); " + device_.info.name + " has " +
-                      std::to_string(device_.major) + "." + std::to_string(device_.minor));
+                      device_.capability());
   };
   if (precision.compute == DType::f16) needs(7, "tensor cores");
   if (precision.compute == DType::bf16) needs(8, "bfloat16 tensor cores");

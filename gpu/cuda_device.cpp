@@ -47,8 +47,7 @@ std::string why_unusable(const CudaDevice& device, int index) {
   if (error == cudaSuccess) return "";
   static_cast<void>(cudaGetLastError());
   if (error == cudaErrorNoKernelImageForDevice || error == cudaErrorInvalidDeviceFunction) {
-    return "this build holds no code for compute capability " + std::to_string(device.major) + "." +
-           std::to_string(device.minor) +
+    return "this build holds no code for compute capability " + device.capability() +
            "; configure with -DTRAINBENCH_CUDA_ARCHITECTURES=" + std::to_string(device.major) +
            std::to_string(device.minor);
   }

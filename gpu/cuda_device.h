@@ -13,6 +13,9 @@ struct CudaDevice {
   int major = 0;  ///< compute capability
   int minor = 0;
   std::string unusable;  ///< why this build cannot compute on it; empty: it can
+
+  /// The compute capability as text: "9.0".
+  std::string capability() const { return std::to_string(major) + "." + std::to_string(minor); }
 };
 
 /// What there is to compute on. Either devices, or the reason why there are none.

@@ -11,6 +11,7 @@
 #include "common/system/host_files.h"
 #if TRAINBENCH_HAS_CUDA
 #include "gpu/cuda_device.h"
+#include "gpu/device_state.h"
 #include "gpu/peaks.h"
 #endif
 
@@ -31,7 +32,8 @@ int print_gpus(double seconds_each) {
   Json devices = Json::array();
   for (const CudaDevice& device : probe.devices) {
     Json json = device_json(device.info);
-    json["capability"] = std::to_string(device.major) + "." + std::to_string(device.minor);
+    json["capability"] = device.capability();
+    json["state"] = cuda_device_state(static_cast<int>(devices.size()));
     if (!device.unusable.empty()) json["reason"] = device.unusable;
     devices.push_back(json);
   }

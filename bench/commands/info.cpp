@@ -152,6 +152,26 @@ void print_cpu(const Json& machine, const Json& device) {
   }
 }
 
+/// "SM clock 1755 of 1980 MHz, ...": what the device does now of what it may do at most.
+void print_state(const Json& state) {
+  if (state.contains("missing")) {
+    line("state", "unknown: " + state.at("missing").get<std::string>());
+    return;
+  }
+  std::string text;
+  const auto add = [&](const char* name, const char* now, const char* most, double unit,
+                       const char* suffix) {
+    if (state.at(now).is_null() || state.at(most).is_null()) return;
+    text += (text.empty() ? "" : ", ") + std::string(name) + " " +
+            number(state.at(now).get<double>() / unit, 0) + " of " +
+            number(state.at(most).get<double>() / unit, 0) + " " + suffix;
+  };
+  add("SM clock", "sm_clock", "sm_clock_max", 1e6, "MHz");
+  add("memory clock", "memory_clock", "memory_clock_max", 1e6, "MHz");
+  add("power", "power", "power_limit", 1, "W");
+  if (!text.empty()) line("state", text);
+}
+
 void print_gpu(const Json& device) {
   std::printf("GPU: %s%s\n", device.at("name").get<std::string>().c_str(),
               device.at("simulated").get<bool>() ? " (simulated: its rates are no speed)" : "");
@@ -159,6 +179,7 @@ void print_gpu(const Json& device) {
   line("capability", device.at("capability"));
   line("memory", binary_size(device.at("memory_bytes")));
   print_lanes(device);
+  print_state(device.at("state"));
   if (device.contains("peaks")) print_peaks(device);
   if (device.contains("reason")) line("peaks", "none: " + device.at("reason").get<std::string>());
 }

@@ -162,7 +162,7 @@ class SuiteRun {
     for (CaseResult& result : report.results) {
       if (!result.samples.empty()) add_rates(result, peaks_for(result.id));
     }
-    report.context["devices"] = device_context(suite_, environment_.devices);
+    finish_device_context(report.context["devices"], environment_.devices);
   }
 
   const Peaks& peaks_for(const CaseId& id) {

@@ -7,6 +7,7 @@
 #if TRAINBENCH_HAS_CUDA
 #include "gpu/cuda_backend.h"
 #include "gpu/cuda_device.h"
+#include "gpu/device_state.h"
 #include "gpu/peaks.h"
 #endif
 
@@ -25,6 +26,10 @@ const Devices::Probe& Devices::probe(const std::string& device) {
     if (index < cuda.devices.size()) {
       probe.info = cuda.devices[index].info;
       probe.missing = cuda.devices[index].unusable;
+      probe.details = {
+          {"capability", cuda.devices[index].capability()},
+          {"cuda",
+           {{"driver", cuda.driver}, {"runtime", cuda.runtime}, {"cublaslt", cuda.cublaslt}}}};
     } else if (cuda.devices.empty()) {
       probe.missing = cuda.reason;
     } else {
@@ -38,10 +43,24 @@ const Devices::Probe& Devices::probe(const std::string& device) {
   return probes_.emplace(device, std::move(probe)).first->second;
 }
 
-const DeviceInfo& Devices::info(const std::string& device) {
+const Devices::Probe& Devices::present(const std::string& device) {
   const Probe& found = probe(device);
   if (!found.missing.empty()) throw Unsupported(found.missing);
-  return found.info;
+  return found;
+}
+
+const DeviceInfo& Devices::info(const std::string& device) { return present(device).info; }
+
+const nlohmann::ordered_json& Devices::details(const std::string& device) {
+  return present(device).details;
+}
+
+nlohmann::ordered_json Devices::state(const std::string& device) {
+  present(device);
+#if TRAINBENCH_HAS_CUDA
+  if (device != "cpu") return cuda_device_state(options_.gpu_index);
+#endif
+  return {};
 }
 
 std::unique_ptr<Backend> Devices::open(const std::string& device, int threads) {

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,13 @@ class Devices {
   /// first touches its driver.
   const DeviceInfo& info(const std::string& device);
 
+  /// What results say of a GPU beyond that: compute capability, versions of CUDA; empty for the
+  /// CPU.
+  const nlohmann::ordered_json& details(const std::string& device);
+
+  /// Clocks, power, temperature and modes of a GPU now (gpu/device_state.h); null for the CPU.
+  nlohmann::ordered_json state(const std::string& device);
+
   /// Measured peaks, once per device and thread count.
   const Peaks& peaks(const std::string& device, int threads);
 
@@ -41,8 +49,10 @@ class Devices {
   struct Probe {
     DeviceInfo info;
     std::string missing;  ///< why there is no such device
+    nlohmann::ordered_json details = nlohmann::ordered_json::object();
   };
   const Probe& probe(const std::string& device);
+  const Probe& present(const std::string& device);
   Peaks measure(const std::string& device, int threads) const;
   static std::pair<std::string, int> peaks_key(const std::string& device, int threads) {
     return {device, device == "cpu" ? threads : 0};

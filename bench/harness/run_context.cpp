@@ -60,6 +60,9 @@ nlohmann::ordered_json device_context(const Suite& suite, Devices& devices) {
   for (const std::string& device : devices_of(suite)) {
     try {
       nlohmann::ordered_json entry = device_json(devices.info(device));
+      entry.update(devices.details(device));
+      nlohmann::ordered_json state = devices.state(device);
+      if (!state.is_null()) entry["state"]["before"] = std::move(state);
       const int threads = default_threads(device);
       if (threads > 0) entry["threads"] = threads;
       entry["peaks"] = peaks_json(devices.peaks(device, threads));
@@ -69,6 +72,15 @@ nlohmann::ordered_json device_context(const Suite& suite, Devices& devices) {
     }
   }
   return list;
+}
+
+void finish_device_context(nlohmann::ordered_json& list, Devices& devices) {
+  for (nlohmann::ordered_json& entry : list) {
+    if (entry.contains("missing")) continue;
+    const auto device = entry.at("kind").get<std::string>();
+    if (entry.contains("state")) entry["state"]["after"] = devices.state(device);
+    entry["peaks"] = peaks_json(devices.peaks(device, entry.value("threads", 0)));
+  }
 }
 
 nlohmann::ordered_json run_context(const Suite& suite, const RunSettings& settings,

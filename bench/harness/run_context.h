@@ -24,8 +24,12 @@ int threads_of(const CaseId& id);
 /// The devices the cases name, in order.
 std::vector<std::string> devices_of(const Suite& suite);
 
-/// Those devices with their measured peaks, or why they are missing: the context's "devices".
+/// Those devices with their measured peaks and, for a GPU, its state before anything ran; or why
+/// they are missing: the context's "devices".
 nlohmann::ordered_json device_context(const Suite& suite, Devices& devices);
+
+/// Ends that list after the run: a GPU's state now, and the peaks as they are known by then.
+void finish_device_context(nlohmann::ordered_json& list, Devices& devices);
 
 /// All that a reader needs to judge or repeat a run: build, machine, devices, libraries, settings,
 /// and what the clock and the counts mean.

@@ -1,6 +1,5 @@
 #include "common/system/machine.h"
 
-#include <crypt.h>
 #include <omp.h>
 #include <sched.h>
 #include <sys/personality.h>
@@ -12,16 +11,15 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <sstream>
-#include <stdexcept>
 #include <vector>
 
 #include "common/system/cgroup.h"
 #include "common/system/cpu_topology.h"
 #include "common/system/environment.h"
 #include "common/system/host_files.h"
+#include "common/system/salted_hash.h"
 
 namespace trainbench {
 namespace {
@@ -160,14 +158,7 @@ std::string host_id(const fs::path& root) {
   const CpuTopology topology = read_cpu_topology(root);
   id += "/" + topology.model + "/" + std::to_string(topology.sockets) + "/" +
         std::to_string(topology.cores);
-  const auto scratch = std::make_unique<crypt_data>();
-  const std::string setting = "$5$trainbench$";  // SHA-256 of crypt(5), salted with our name
-  const char* hash = crypt_r(id.c_str(), setting.c_str(), scratch.get());
-  if (hash == nullptr || hash[0] == '*') throw std::runtime_error("crypt_r has no SHA-256");
-  std::string text = std::string(hash).substr(setting.size(), 16);
-  std::replace(text.begin(), text.end(), '/', '-');
-  std::replace(text.begin(), text.end(), '.', '_');
-  return text;
+  return salted_hash(id);
 }
 
 Json machine_info(const fs::path& root) {
