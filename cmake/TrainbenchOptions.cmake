@@ -2,7 +2,7 @@
 
 option(TRAINBENCH_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(TRAINBENCH_WERROR "Treat warnings as errors" OFF)
-option(TRAINBENCH_FUZZ "Build the fuzz targets (clang)" OFF)
+option(TRAINBENCH_FUZZ "Build the fuzz targets (clang, with TRAINBENCH_SANITIZE=address,undefined)" OFF)
 set(TRAINBENCH_CUDA AUTO CACHE STRING "Build the GPU side: AUTO (where a toolkit is found), ON, OFF")
 set(TRAINBENCH_ARCH native CACHE STRING
     "-march of the CPU code: native, or a portable level such as x86-64-v2")
@@ -26,10 +26,19 @@ if(TRAINBENCH_ARCH)
     $<$<COMPILE_LANGUAGE:CXX>:-march=${TRAINBENCH_ARCH}>)
 endif()
 
+if(TRAINBENCH_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang" OR NOT TRAINBENCH_SANITIZE MATCHES "address")
+    message(FATAL_ERROR "TRAINBENCH_FUZZ needs clang and TRAINBENCH_SANITIZE=address,undefined: --preset ci-clang")
+  endif()
+  # The fuzzer follows the paths through all of our code.
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=fuzzer-no-link>)
+endif()
 if(TRAINBENCH_SANITIZE)
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${TRAINBENCH_SANITIZE}>
                       $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize-recover=all>
                       $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer>)
+  # Instrumented loops are not vectorised, whatever they ask for.
+  add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wno-pass-failed>)
   add_link_options(-fsanitize=${TRAINBENCH_SANITIZE})
   target_compile_definitions(trainbench_flags INTERFACE TRAINBENCH_SANITIZED)
 endif()
