@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # One command for a machine that has a GPU, its driver and the CUDA libraries, but nothing to install from:
-#   scripts/gpu_check.sh prepare [FOLDER]   here: builds everything and packs it into FOLDER (build/gpu-check), <= 64 MiB
+#   scripts/gpu_check.sh prepare [FOLDER]   here: builds everything and packs it, <= 64 MiB (build/gpu-check-packed)
 #   FOLDER/gpu_check.sh                     there: runs the stages and writes the results
 # The stages come in order of value, each in a process of its own with a time limit, all within 8 minutes; one that
 # fails does not stop the next. Results go to $OUT where that is set, else to results/gpu-check-DATE; each file is
@@ -20,11 +20,12 @@ prepare() {
   mkdir -p "$stage/bin" "$stage/lib" "$stage/tests" "$folder"
   quietly install cmake --install "$build" --prefix "$stage" --strip
   while read -r program; do
+    [ -f "$program" ] || continue  # a test's working folder
     quietly strip strip -o "$stage/tests/$(basename "$program")" "$program"
   done < <(cd "$build" && ctest --show-only=json-v1 -L gpu | grep -o "\"$build/tests/[^\"]*\"" | tr -d '"' | sort -u)
   # CUDA's libraries and the C and C++ runtimes are that machine's own.
   ldd "$stage/bin/trainbench" | awk '$3 ~ /^\// { print $3 }' |
-    grep -vE '/(libc|libm|libstdc\+\+|libgcc_s|libcuda|libcudart|libcublas|libcublasLt|libcudnn|libnvidia-ml)\.so' |
+    grep -vE '/lib(c|m|dl|pthread|rt|stdc\+\+|gcc_s|cuda|cudart|cublas|cublasLt|cudnn|nvidia-ml)\.so' |
     xargs -I{} cp -L {} "$stage/lib/"
   data=/usr/share/datasets/fashion-mnist
   if [ -d "$data" ]; then cp -rL "$data" "$stage/fashion-mnist"; fi
@@ -86,7 +87,7 @@ gpu_tests() {
 }
 
 run() {
-  local payload data=synthetic device=${TRAINBENCH_GPU_CHECK_DEVICES:-cpu,gpu}
+  local data=synthetic device=${TRAINBENCH_GPU_CHECK_DEVICES:-cpu,gpu}
   results=${OUT:-results/gpu-check-$(date +%Y%m%d-%H%M%S)}
   mkdir -p "$results"
   results=$(cd "$results" && pwd)
