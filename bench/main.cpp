@@ -1,7 +1,13 @@
 // trainbench: how much faster does this machine's GPU train a neural network than its CPU?
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <functional>
 
@@ -34,6 +40,24 @@ void require_known_subcommand(const CLI::App& app, const std::vector<std::string
   }
   throw InputError("unknown subcommand " + in_quotes(arguments[1]) + ": " +
                    right_spelling(arguments[1], known));
+}
+
+/// A standard stream that was closed would be the next file that is opened, and take what is
+/// printed. Opened the wrong way round it refuses it instead.
+void occupy_standard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(stream, F_GETFD) >= 0) continue;
+    ::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
+/// The exit code, once everything that was printed has arrived.
+int after_output(int code) {
+  const bool flushed = std::fflush(stdout) == 0;
+  if (flushed && std::ferror(stdout) == 0) return code;
+  std::fprintf(stderr, "trainbench: standard output cannot be written%s%s\n", flushed ? "" : ": ",
+               flushed ? "" : std::strerror(errno));
+  return code == 0 ? kBadInput : code;
 }
 
 int run_program(int argc, char** argv) {
@@ -74,8 +98,10 @@ int run_program(int argc, char** argv) {
 int main(int argc, char** argv) {
   using namespace trainbench;
   try {
+    occupy_standard_streams();
+    std::signal(SIGXFSZ, SIG_IGN);  // a file size limit is then an error of the write
     sanitize_environment(argv);
-    return run_program(argc, argv);
+    return after_output(run_program(argc, argv));
   } catch (const InputError& error) {
     std::fprintf(stderr, "trainbench: %s\n", error.what());
     return kBadInput;

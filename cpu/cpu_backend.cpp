@@ -90,6 +90,7 @@ CpuBackend::CpuBackend(const CpuOptions& options)
     : threads_(options.threads > 0 ? options.threads : usable_cores()),
       arena_(threads_),
       router_(threads_, matmul_providers_for(options.provider), arena_) {
+  require_threads(threads_);
   // Loops outside of the backend, such as that over the initial weights, keep to it too.
   omp_set_num_threads(threads_);
 }

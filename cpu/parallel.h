@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
+
+#include "common/core/error.h"
 
 #if defined(__SSE__)
 #include <immintrin.h>
@@ -63,6 +66,17 @@ void parallel_ranges(int threads, std::int64_t count, std::int64_t grain, const 
 #pragma omp for schedule(static, 1)
     for (int part = 0; part < parts; ++part) body(part_of(count, grain, part, parts));
   }
+}
+
+/// Throws InputError where the environment holds OpenMP to fewer threads: what is reported for so
+/// many would have been computed by fewer.
+inline void require_threads(int threads) {
+  omp_set_dynamic(0);
+  const int limit = omp_get_thread_limit();
+  if (threads <= limit) return;
+  throw InputError("OMP_THREAD_LIMIT=" + std::to_string(limit) + " is below the " +
+                   std::to_string(threads) +
+                   " threads to measure: unset it; taskset limits the cores that are used");
 }
 
 /// Elements that are worth a thread's wake-up in a pass that is bound by memory.

@@ -14,6 +14,7 @@
 #include "common/system/cgroup.h"
 #include "common/system/cpu_topology.h"
 #include "common/system/host_files.h"
+#include "cpu/parallel.h"
 #include "cpu/peaks_kernels.h"
 
 #if defined(__linux__)
@@ -157,6 +158,7 @@ double measure_flops(const PeakKernel& kernel, int threads, double budget) {
 }  // namespace
 
 Peaks measure_cpu_peaks(int threads, double seconds_each) {
+  require_threads(threads);
   Peaks peaks;
   for (const PeakKernel& kernel : peak_kernels()) {
     if (!kernel.available()) continue;

@@ -7,6 +7,8 @@
 #include <regex>
 #include <sstream>
 
+#include "bench/harness/number_flags.h"
+#include "common/config/suite.h"
 #include "common/config/typed_reader.h"
 #include "common/core/error.h"
 #include "common/report/compare.h"
@@ -36,16 +38,12 @@ std::vector<std::string> split(const std::string& list) {
   std::vector<std::string> parts;
   std::istringstream stream(list);
   for (std::string part; std::getline(stream, part, ',');) parts.push_back(part);
+  if (parts.empty()) throw InputError("each side needs the name of a result file, not \"\"");
   return parts;
 }
 
 std::vector<Report> read_side(const std::string& paths, const std::string& filter) {
-  std::regex pattern;
-  try {
-    pattern = std::regex(filter);
-  } catch (const std::regex_error& error) {
-    throw InputError("--filter \"" + filter + "\" is no regular expression: " + error.what());
-  }
+  const std::regex pattern = filter_expression(filter);
   std::vector<Report> reports;
   for (const std::string& path : split(paths)) {
     Report report = read_any_result_file(path);
@@ -174,12 +172,11 @@ void register_compare(CLI::App& app, std::function<int()>& action) {
       ->required();
   command->add_option("new", wanted->fresh, "Result files to judge, separated by commas")
       ->required();
-  const CLI::Range part(1e-9, 0.5);
   command->add_option("--alpha", options.alpha, "Chance of any false verdict over all cases")
-      ->check(part)
+      ->check(real_number(1e-9, 0.5))
       ->capture_default_str();
   command->add_option("--max-slowdown", options.max_slowdown, "Slowdown that still passes: 0.05")
-      ->check(CLI::Range(0.0, kLargestSlowdown))
+      ->check(real_number(0, kLargestSlowdown))
       ->capture_default_str();
   command->add_option("--per-case", wanted->per_case,
                       "A JSON file of slowdowns that pass, by case: {\"train/mlp/...\": 0.02}");

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "bench/commands/device_json.h"
+#include "bench/harness/number_flags.h"
 #include "common/system/child_process.h"
 #include "common/system/host_files.h"
 #if TRAINBENCH_HAS_CUDA
@@ -97,7 +98,7 @@ void register_gpu_probe(CLI::App& app, std::function<int()>& action) {
   command->group("");  // not in --help: `info` runs it
   auto seconds = std::make_shared<double>(0.1);
   command->add_option("--seconds", *seconds, "How long each peak is measured")
-      ->check(CLI::PositiveNumber);
+      ->check(real_number(0.001, 3600));
   command->callback([seconds, &action] { action = [seconds] { return print_gpus(*seconds); }; });
 }
 

@@ -11,6 +11,7 @@
 #include "bench/build_info.h"
 #include "bench/commands/device_json.h"
 #include "bench/commands/gpu_probe.h"
+#include "bench/harness/number_flags.h"
 #include "common/system/machine.h"
 #include "cpu/peaks.h"
 #include "cpu/providers.h"
@@ -221,10 +222,10 @@ void register_info(CLI::App& app, std::function<int()>& action) {
   command->add_flag("--json", options->json, "Print JSON");
   command->add_option("--seconds", options->seconds, "How long each peak is measured")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(real_number(0.001, 3600));
   command->add_option("--gpu-limit", options->gpu_limit, "Seconds the GPUs have to answer")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(real_number(0.001, 3600));
   command->callback([options, &action] { action = [options] { return run_info(*options); }; });
 }
 

@@ -9,6 +9,7 @@
 #include "bench/harness/gbench_flags.h"
 #include "bench/harness/google_context.h"
 #include "bench/harness/interrupt.h"
+#include "bench/harness/number_flags.h"
 #include "bench/harness/rates.h"
 #include "bench/harness/run_context.h"
 #include "bench/harness/run_environment.h"
@@ -106,8 +107,9 @@ class SuiteRun {
     report.results = run_cases(suite_.cases, runner);
     report.partial = interrupted();
     complete(report);
-    write(report, path, to_stdout);
+    save(report, path, to_stdout);
     if (journal) journal->remove();
+    show(report, path, to_stdout);
     return exit_code(report);
   }
 
@@ -177,26 +179,30 @@ class SuiteRun {
     }
   }
 
-  void write(const Report& report, const std::string& path, bool to_stdout) const {
+  static void save(const Report& report, const std::string& path, bool to_stdout) {
     const std::string json = to_json(report);
     if (to_stdout) {
       std::cout << json;
     } else {
       write_file_atomically(path, json);
     }
+  }
+
+  void show(const Report& report, const std::string& path, bool to_stdout) const {
     std::ostream& shown = to_stdout ? std::cerr : std::cout;
     if (options_.format == "table") {
       shown << to_table(report);
     } else if (options_.format == "csv") {
       shown << to_csv(report);
     } else if (!to_stdout) {
-      shown << json;
+      shown << to_json(report);
     }
     if (!to_stdout) std::fprintf(stderr, "results: %s\n", path.c_str());
   }
 
-  static int exit_code(const Report& report) {
+  int exit_code(const Report& report) const {
     if (report.partial) return kInterrupted;
+    if (environment_.devices.peaks_failed()) return kFailed;
     for (const CaseResult& result : report.results) {
       if (result.status == Status::failed) return kFailed;
     }
@@ -225,16 +231,15 @@ void register_run(CLI::App& app, const std::vector<std::string>& command_line,
   command->add_option("--precision", overrides.precisions, "fp32, tf32, fp16, bf16, fp64")
       ->delimiter(',');
   command->add_option("--batch", overrides.batches, "Batch sizes instead of the suite's")
-      ->delimiter(',')
-      ->check(CLI::PositiveNumber);
+      ->delimiter(',');
   command->add_option("--threads", overrides.threads, "CPU thread counts instead of the suite's")
-      ->delimiter(',')
-      ->check(CLI::PositiveNumber);
+      ->delimiter(',');
   command->add_option("--repetitions", options->repetitions, "Samples of each case")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1, 1000));
   command->add_option("--min-time", options->min_time, "Least seconds of one sample")
-      ->check(CLI::PositiveNumber);
-  command->add_option("--seed", options->seed, "Seed of weights, data order and synthetic data");
+      ->check(real_number(1e-9, 600));
+  command->add_option("--seed", options->seed, "Seed of weights, data order and synthetic data")
+      ->check(seed_number());
   command->add_option("--data", options->data, "A folder of IDX files, or synthetic");
   command->add_option("--out", options->out, "The JSON file to write; - for standard output");
   command->add_option("--format", options->format, "What to print: table, json or csv")
@@ -243,8 +248,7 @@ void register_run(CLI::App& app, const std::vector<std::string>& command_line,
   command->add_option("--cpu-provider", options->cpu_provider, "eigen, blas, onednn or auto")
       ->check(CLI::IsMember({"eigen", "blas", "onednn", "auto"}))
       ->capture_default_str();
-  command->add_option("--gpu", options->gpu_index, "Index of the GPU to use")
-      ->check(CLI::NonNegativeNumber);
+  command->add_option("--gpu", options->gpu_index, "Index of the GPU to use")->check(gpu_index());
   command->footer(
       "Flags for Google Benchmark follow --, for example\n"
       "  trainbench run quick -- --benchmark_enable_random_interleaving=false");

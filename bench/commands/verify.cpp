@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bench/commands/verify_problems.h"
+#include "bench/harness/number_flags.h"
 #include "bench/harness/run_environment.h"
 #include "common/check/check_backend.h"
 #include "common/data/loader.h"
@@ -293,14 +294,14 @@ void register_verify(CLI::App& app, std::function<int()>& action) {
   command->add_option("--precision", options->precisions, "fp64, fp32, tf32, fp16, bf16; all")
       ->delimiter(',');
   command->add_option("--threads", options->threads, "CPU threads; the physical cores there are")
-      ->check(CLI::PositiveNumber);
-  command->add_option("--seed", options->seed, "Seed of weights, data and samples");
+      ->check(whole_number(1, 4096));
+  command->add_option("--seed", options->seed, "Seed of weights, data and samples")
+      ->check(seed_number());
   command->add_option("--data", options->data, "A folder of IDX files, or synthetic");
   command->add_option("--cpu-provider", options->cpu_provider, "eigen, blas, onednn or auto")
       ->check(CLI::IsMember({"eigen", "blas", "onednn", "auto"}))
       ->capture_default_str();
-  command->add_option("--gpu", options->gpu_index, "Index of the GPU to use")
-      ->check(CLI::NonNegativeNumber);
+  command->add_option("--gpu", options->gpu_index, "Index of the GPU to use")->check(gpu_index());
   command->add_flag("--json", options->json, "Print JSON");
   command->callback(
       [options, &action] { action = [options] { return Verification(*options).run(); }; });

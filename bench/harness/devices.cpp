@@ -1,6 +1,7 @@
 #include "bench/harness/devices.h"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "cpu/cpu_backend.h"
 #include "cpu/peaks.h"
@@ -75,10 +76,17 @@ std::unique_ptr<Backend> Devices::open(const std::string& device, int threads) {
 #endif
 }
 
-Peaks Devices::measure(const std::string& device, int threads) const {
+Peaks Devices::measure(const std::string& device, int threads) {
   if (device == "cpu") return measure_cpu_peaks(threads, options_.peak_seconds);
 #if TRAINBENCH_HAS_CUDA
-  return measure_cuda_peaks(options_.gpu_index, options_.peak_seconds);
+  try {
+    return measure_cuda_peaks(options_.gpu_index, options_.peak_seconds);
+  } catch (const DeviceError& error) {
+    // A device that breaks here costs its shares of a peak, not what else the run measures.
+    peaks_failed_ = true;
+    std::fprintf(stderr, "trainbench: the GPU's peaks are unknown: %s\n", error.what());
+    return {};
+  }
 #else
   return {};
 #endif

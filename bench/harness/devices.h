@@ -45,6 +45,9 @@ class Devices {
   /// peak smaller.
   void remeasure_peaks(const std::string& device, int threads);
 
+  /// Whether a device broke while its peaks were measured; standard error says how.
+  bool peaks_failed() const { return peaks_failed_; }
+
  private:
   struct Probe {
     DeviceInfo info;
@@ -53,12 +56,13 @@ class Devices {
   };
   const Probe& probe(const std::string& device);
   const Probe& present(const std::string& device);
-  Peaks measure(const std::string& device, int threads) const;
+  Peaks measure(const std::string& device, int threads);
   static std::pair<std::string, int> peaks_key(const std::string& device, int threads) {
     return {device, device == "cpu" ? threads : 0};
   }
 
   Options options_;
+  bool peaks_failed_ = false;
   std::map<std::string, Probe> probes_;
   std::map<std::pair<std::string, int>, Peaks> peaks_;
 };

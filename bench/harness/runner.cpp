@@ -6,6 +6,7 @@
 #include <cmath>
 #include <exception>
 #include <map>
+#include <new>
 
 #include "bench/harness/case_pool.h"
 #include "bench/harness/interrupt.h"
@@ -35,6 +36,9 @@ bool contained(CaseResult& result, Work&& work) {
   } catch (const Unsupported& error) {
     result.status = Status::skipped;
     result.reason = error.what();
+  } catch (const std::bad_alloc&) {
+    result.status = Status::failed;
+    result.reason = "out of memory: the case needs more than this machine or its limits give";
   } catch (const std::exception& error) {
     result.status = Status::failed;
     result.reason = error.what();

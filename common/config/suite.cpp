@@ -1,7 +1,6 @@
 #include "common/config/suite.h"
 
 #include <algorithm>
-#include <regex>
 #include <set>
 
 #include "common/config/families.h"
@@ -243,8 +242,15 @@ void check_overrides(const SuiteOverrides& overrides) {
   check_range("--threads", overrides.threads, "threads");
 }
 
-/// Throws InputError for what is no regular expression.
+}  // namespace
+
 std::regex filter_expression(const std::string& filter) {
+  // The library recurses on what it parses: a long row of brackets would overflow the stack.
+  constexpr std::size_t kLongestFilter = 1000;
+  if (filter.size() > kLongestFilter) {
+    throw InputError("--filter " + in_quotes(filter) + ": longer than " +
+                     std::to_string(kLongestFilter) + " bytes");
+  }
   try {
     return std::regex(filter);
   } catch (const std::regex_error& error) {
@@ -252,8 +258,6 @@ std::regex filter_expression(const std::string& filter) {
                      ": not a regular expression (ECMAScript): " + error.what());
   }
 }
-
-}  // namespace
 
 Suite read_suite(const Json& document, const std::string& file, const SuiteOverrides& overrides) {
   check_overrides(overrides);

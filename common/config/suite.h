@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,9 @@ Suite load_suite(const std::string& name_or_file, const SuiteOverrides& override
 
 /// The same from a document; `file` names it in errors.
 Suite read_suite(const Json& document, const std::string& file, const SuiteOverrides& overrides);
+
+/// What --filter says. Throws InputError for what is no regular expression.
+std::regex filter_expression(const std::string& filter);
 
 /// The names that the regular expression finds; an empty one finds all. Throws InputError for what
 /// is no regular expression.

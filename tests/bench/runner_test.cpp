@@ -5,6 +5,7 @@
 #include <chrono>
 #include <csignal>
 #include <map>
+#include <new>
 #include <set>
 #include <thread>
 
@@ -20,6 +21,7 @@ struct Behaviour {
   double device = 0;   ///< seconds of an iteration by a pretended device clock; 0: none
   bool wrong_output = false;
   bool missing_device = false;
+  bool too_large = false;
   int fail_at_run = -1;
 };
 
@@ -27,6 +29,7 @@ class FakeCase : public PreparedCase {
  public:
   explicit FakeCase(const Behaviour& behaviour) : behaviour_(behaviour) {
     if (behaviour.missing_device) throw Unsupported("no such device here");
+    if (behaviour.too_large) throw std::bad_alloc();
   }
 
   void check(CaseResult& result) override {
@@ -125,6 +128,14 @@ TEST_F(RunnerTest, AMissingDeviceIsSkippedWithTheReason) {
   const auto results = run_cases({named("absent", "gpu")}, options());
   EXPECT_EQ(results[0].status, Status::skipped);
   EXPECT_EQ(results[0].reason, "no such device here");
+}
+
+TEST_F(RunnerTest, ACaseTooLargeForTheMemorySaysSo) {
+  behaviours["large"] = {.too_large = true};
+  const auto results = run_cases({named("large"), named("plain")}, options());
+  EXPECT_EQ(results[0].status, Status::failed);
+  EXPECT_EQ(results[0].reason.rfind("out of memory", 0), 0u) << results[0].reason;
+  EXPECT_EQ(results[1].samples.size(), 4u);
 }
 
 TEST_F(RunnerTest, AFailureWhileMeasuringCostsOnlyItsCase) {

@@ -29,6 +29,24 @@ class Arguments(CliTest):
         self.check(["run", "quick", "--batch", "64,none"], "--batch", "none")
         self.check(["run", "quick", "--format", "xml"], "--format", "xml")
 
+    def test_numbers_out_of_range(self):
+        for flag, values, most in (("--repetitions", ("-1", "2.5", "1001", "99999999999999999999"), "1000"),
+                                   ("--min-time", ("0", "nan", "inf", "1e18", "1s"), "600"),
+                                   ("--seed", ("-1", "18446744073709551616", "0x10"), "18446744073709551615"),
+                                   ("--gpu", ("-1", "1.5"), "1023"),
+                                   ("--batch", ("0", "-1", "9999999999"), "1048576"),
+                                   ("--threads", ("0", "4097"), "4096")):
+            for value in values:
+                self.check(["run", "quick", flag, value], flag, value, most)
+        self.check(["info", "--seconds", "nan"], "--seconds", "nan")
+        self.check(["verify", "--seed", "-1"], "--seed", "-1")
+
+    def test_environment(self):
+        info = json.loads(self.run_program("info", "--json", "--seconds", "0.001").stdout)
+        if info["cpu"]["units"] < 2:
+            self.skipTest("one core: there is no limit below it")
+        self.assert_bad_input(self.run_program(*SMALL_RUN, "synthetic", OMP_THREAD_LIMIT="1"), "OMP_THREAD_LIMIT")
+
     def test_names_suggest_the_nearest(self):
         self.check(["run", "quick", "--device", "gpx"], "gpx", "gpu")
         self.check(["run", "quick", "--device", "cpu,tpu"], "tpu", "cpu")
@@ -39,6 +57,8 @@ class Arguments(CliTest):
     def test_filters(self):
         self.check(["run", "quick", "--filter", "("], "--filter")
         self.check(["run", "quick", "--filter", "no such case"], "no such case")
+        # The library's parser recurses once a bracket.
+        self.check(["list", "quick", "--filter", "(" * 60000 + ")" * 60000], "--filter", "longer")
 
     def test_flags_for_google_benchmark(self):
         self.check(["run", "quick", "--", "--benchmark_nonsense=1"], "--benchmark_nonsense")

@@ -73,6 +73,14 @@ class CompareTest(CliTest):
         self.assertTrue(github.startswith("::error title=trainbench SLOWER::BM_step"), github)
         self.assertIn("| SLOWER |", self.compare(*sides, "--format", "markdown").stdout)
 
+    def test_no_file_and_no_number(self):
+        good = self.write("good.json", google_benchmark(10))
+        self.assert_bad_input(self.run_program("compare", "", ""), "result file")
+        self.assert_bad_input(self.run_program("compare", good, ""), "result file")
+        # Against NaN nothing is larger: every regression would pass.
+        for flag in ("--alpha", "--max-slowdown"):
+            self.assert_bad_input(self.run_program("compare", good, good, flag, "nan"), flag, "nan")
+
     def test_bad_files(self):
         good = google_benchmark(10)
         for text, word in (("", "new.json"), ("{", "new.json:1:2"), ("[]", "new.json"), ('{"benchmarks": 3}', "benchmarks"),
