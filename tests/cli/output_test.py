@@ -35,8 +35,9 @@ class Output(CliTest):
         output = self.path("result.json")
         reading, writing = os.pipe()
         os.close(reading)
-        result = subprocess.run([BINARY, *SMALL_RUN, "synthetic", "--out", output], cwd=self.folder, stdout=writing,
-                                stderr=subprocess.PIPE, check=False, restore_signals=True)
+        result = subprocess.run([BINARY, *SMALL_RUN, "synthetic", "--out", output, "--format", "json"],  # above a buffer
+                                cwd=self.folder, stdin=subprocess.DEVNULL, stdout=writing, stderr=subprocess.PIPE,
+                                check=False, restore_signals=True)
         os.close(writing)
         self.assertEqual(result.returncode, -signal.SIGPIPE, result.stderr)
         self.assertEqual(os.listdir(self.folder), ["result.json"])
