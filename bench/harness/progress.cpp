@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 namespace trainbench {
@@ -16,9 +17,9 @@ std::size_t terminal_width() {
 }
 
 std::string minutes_and_seconds(double seconds) {
-  const int whole = static_cast<int>(seconds + 0.5);
-  char text[16];
-  std::snprintf(text, sizeof text, "%d:%02d", whole / 60, whole % 60);
+  const long whole = std::lround(std::max(seconds, 0.0));
+  char text[32];
+  std::snprintf(text, sizeof text, "%ld:%02ld", whole / 60, whole % 60);
   return text;
 }
 
