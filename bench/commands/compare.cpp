@@ -121,6 +121,33 @@ std::vector<std::string> counter_names(const std::vector<std::string>& names) {
   return full;
 }
 
+bool has_counter(const std::vector<Report>& reports, const std::string& counter) {
+  for (const Report& report : reports) {
+    for (const CaseResult& result : report.results) {
+      if (result.counters.contains(counter)) return true;
+      for (const Sample& sample : result.samples) {
+        if (sample.counters.contains(counter)) return true;
+      }
+    }
+  }
+  return false;
+}
+
+/// A counter that no case of the base has would be judged by nothing.
+void require_counters(const std::vector<Report>& base, const CompareOptions& options) {
+  std::vector<std::pair<std::string, const char*>> wanted;
+  for (const std::string& counter : options.exact) wanted.emplace_back(counter, "--exact");
+  // Other programs' results have Google Benchmark's real time alone, which the default falls back
+  // to.
+  if (options.metric != CompareOptions{}.metric) wanted.emplace_back(options.metric, "--metric");
+  for (const auto& [counter, flag] : wanted) {
+    if (!has_counter(base, counter)) {
+      throw InputError(std::string(flag) + ": no case of the base has a counter \"" + counter +
+                       "\"");
+    }
+  }
+}
+
 std::string shown(const Comparison& comparison, const CompareCommand& command) {
   const CompareHeading heading{command.base, command.fresh, command.options};
   if (command.format == "markdown") return compare_to_markdown(comparison, heading);
@@ -147,6 +174,7 @@ int run_compare(CompareCommand command) {
   const std::vector<Report> fresh = read_side(command.fresh, command.filter);
   command.options.per_case = read_thresholds(command.per_case);
   command.options.exact = counter_names(command.options.exact);
+  require_counters(base, command.options);
   const std::string difference = incomparable(base, fresh);
   if (!difference.empty() && !command.cross_host) {
     if (command.options.exact.empty()) {

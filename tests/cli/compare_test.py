@@ -92,6 +92,8 @@ class CompareTest(CliTest):
         self.assert_bad_input(self.compare(good, good, "--filter", "("), "--filter")
         self.assert_bad_input(self.compare(good, good, "--filter", "nothing"), "no case")
         self.assert_bad_input(self.compare(good, good, "--fail-on", "slow"), "--fail-on")
+        self.assert_bad_input(self.compare(good, good, "--metric", "wal_time"), "--metric", "wal_time")
+        self.assert_bad_input(self.compare(good, good, "--exact", "flop"), "--exact", "flop")
 
 
 if __name__ == "__main__":
