@@ -46,6 +46,7 @@ class TrainCase : public PreparedCase {
     loss_first_ = trainer_.loss();
     const CheckSummary summary = checked.summary();
     result.counters["max_relative_error"] = summary.max_relative_error;
+    result.counters["error_of_tolerance"] = summary.used;
     result.counters["checked_outputs"] = static_cast<double>(summary.outputs);
     if (!summary.passed) throw DeviceError("output check failed: " + summary.worst);
     add_costs(result, batch);
@@ -103,7 +104,11 @@ class TrainCase : public PreparedCase {
     result.counters["samples_per_iteration"] = static_cast<double>(batch_);
     result.counters["flops_per_iteration"] = cost.total().flops;
     result.counters["bytes_per_iteration"] = cost.total().bytes;
+    std::int64_t operations = 0;
+    for (const OperationCost& each : cost.operations()) operations += each.calls;
+    result.counters["operations_per_iteration"] = static_cast<double>(operations);
     const MemoryUse memory = backend_->memory();
+    result.counters["allocations"] = static_cast<double>(memory.allocations);
     for (const MemoryKind kind : kMemoryKinds) {
       result.counters["memory_bytes_" + std::string(name_of(kind))] =
           static_cast<double>(memory[kind]);

@@ -51,7 +51,10 @@ CheckSummary CheckBackend::summary() const {
     summary.max_relative_error = std::max(summary.max_relative_error, output.max_relative_error);
     if (worst == nullptr || output.used > worst->used) worst = &output;
   }
-  if (worst != nullptr) summary.worst = worst->describe();
+  if (worst != nullptr) {
+    summary.used = worst->used;
+    summary.worst = worst->describe();
+  }
   return summary;
 }
 

@@ -46,6 +46,7 @@ struct CheckSummary {
   bool passed = true;
   std::int64_t outputs = 0;  ///< elements that were recomputed
   double max_relative_error = 0;
+  double used = 0;    ///< the worst element's error as a part of its bound
   std::string worst;  ///< one line on the worst element of all
 };
 

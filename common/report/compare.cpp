@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 
+#include "common/report/compare_side.h"
+#include "common/report/numbers.h"
 #include "common/report/rank_test.h"
 #include "common/report/statistics.h"
 
@@ -14,61 +15,32 @@ namespace {
 /// Factor from the median absolute deviation to the standard deviation of a normal distribution.
 constexpr double kNormalMad = 1.4826;
 
-/// A case's results in all runs of a side.
-struct CaseSide {
-  std::vector<const CaseResult*> results;
-
-  bool failed() const {
-    return std::any_of(results.begin(), results.end(),
-                       [](const CaseResult* each) { return each->status == Status::failed; });
-  }
-  bool measured() const {
-    return std::any_of(results.begin(), results.end(), [](const CaseResult* each) {
-      return each->status == Status::ok && !each->samples.empty();
-    });
-  }
-};
-
-/// The sides' cases by name, in order of first appearance.
-struct CaseTable {
-  std::vector<std::string> names;
-  std::map<std::string, CaseSide> sides;
-
-  explicit CaseTable(const std::vector<Report>& reports) {
-    for (const Report& report : reports) {
-      for (const CaseResult& result : report.results) {
-        const std::string name = result.id.full_name();
-        const auto [slot, fresh] = sides.try_emplace(name);
-        if (fresh) names.push_back(name);
-        slot->second.results.push_back(&result);
-      }
-    }
-  }
-
-  const CaseSide* find(const std::string& name) const {
-    const auto found = sides.find(name);
-    return found == sides.end() ? nullptr : &found->second;
-  }
-};
-
-/// Independent values of a side: log times, one a process where there are several processes.
+/// Independent values of a side: logarithms, one a process where there are several processes.
 struct Units {
   std::vector<double> by_repetition;
   std::vector<double> by_process;
 };
 
+/// The metric of one repetition; 0 where it has none. Another program's repetitions have Google
+/// Benchmark's real time, which is by the wall clock unless it says otherwise.
+double value_of(const Sample& sample, const std::string& metric) {
+  const auto counter = sample.counters.find(metric);
+  if (counter != sample.counters.end()) return counter->second;
+  return metric == kWallTime ? sample.real_time : 0;
+}
+
 Units units_of(const CaseSide& side, const std::string& metric) {
+  const double sign = higher_is_better(metric) ? -1 : 1;
   Units units;
   for (const CaseResult* result : side.results) {
     std::map<int, std::vector<double>> processes;
     for (const Sample& sample : result->samples) {
-      const auto counter = sample.counters.find(metric);
-      const double time = counter == sample.counters.end() ? sample.real_time : counter->second;
-      if (time > 0) processes[sample.process].push_back(std::log(time));
+      const double value = value_of(sample, metric);
+      if (value > 0) processes[sample.process].push_back(sign * std::log(value));
     }
-    for (auto& [process, times] : processes) {
-      units.by_repetition.insert(units.by_repetition.end(), times.begin(), times.end());
-      units.by_process.push_back(median(times));
+    for (auto& [process, values] : processes) {
+      units.by_repetition.insert(units.by_repetition.end(), values.begin(), values.end());
+      units.by_process.push_back(median(values));
     }
   }
   return units;
@@ -81,28 +53,35 @@ double relative_noise(const std::vector<double>& log_times) {
   return kNormalMad * median(deviations);
 }
 
-std::string percent(double part) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.1f %%", 100 * part);
-  return text.data();
+double limit_of(const std::string& name, const CompareOptions& options) {
+  const auto own = options.per_case.find(name);
+  return own == options.per_case.end() ? options.max_slowdown : own->second;
 }
 
-void add_note(CaseComparison& comparison, const std::string& note) {
-  if (!comparison.note.empty()) comparison.note += "; ";
-  comparison.note += note;
-}
-
-/// Everything of the time comparison but the verdict, which needs all cases' p-values.
-void measure_times(CaseComparison& comparison, const CaseSide& base, const CaseSide& fresh,
+/// Everything of the time comparison but the verdict, which needs all cases' p-values. False where
+/// a side has no value of the metric.
+bool measure_times(CaseComparison& comparison, const CaseSide& base, const CaseSide& fresh,
                    const CompareOptions& options) {
   const Units base_units = units_of(base, options.metric);
   const Units new_units = units_of(fresh, options.metric);
-  comparison.by_process = base_units.by_process.size() > 1 && new_units.by_process.size() > 1;
+  const bool several_base = base_units.by_process.size() > 1;
+  const bool several_new = new_units.by_process.size() > 1;
+  comparison.by_process = several_base && several_new;
   const std::vector<double>& a =
       comparison.by_process ? base_units.by_process : base_units.by_repetition;
   const std::vector<double>& b =
       comparison.by_process ? new_units.by_process : new_units.by_repetition;
-  if (a.empty() || b.empty()) return;
+  if (a.empty() || b.empty()) {
+    comparison.notes.push_back(std::string(a.empty() ? "the base" : "the new side") + " has no " +
+                               options.metric + " above zero: it was not compared");
+    return false;
+  }
+  if (several_base != several_new) {
+    comparison.notes.push_back(
+        std::string(several_base ? "the new side" : "the base") +
+        " is a single process, whose repetitions share placement, clocks and luck: a change may be "
+        "the process's");
+  }
   comparison.base_units = a.size();
   comparison.new_units = b.size();
   comparison.p_value = mann_whitney_p(a, b);
@@ -111,20 +90,22 @@ void measure_times(CaseComparison& comparison, const CaseSide& base, const CaseS
   comparison.low = std::exp(shift.low);
   comparison.high = std::exp(shift.high);
   comparison.base_noise = relative_noise(a);
-  const auto own = options.per_case.find(comparison.name);
-  const double limit = own == options.per_case.end() ? options.max_slowdown : own->second;
+  const double limit = limit_of(comparison.name, options);
   comparison.threshold = std::max(limit, 2 * comparison.base_noise);
   if (comparison.threshold > limit) {
-    add_note(comparison, "threshold raised from " + percent(limit) + " to " +
-                             percent(comparison.threshold) + ", twice the base's noise");
+    comparison.notes.push_back("threshold raised from " + percent_text(limit) + " to " +
+                               percent_text(comparison.threshold) + ", twice the base's noise");
   }
+  return true;
 }
 
+/// `family` is the number of cases that are tested together.
 void judge_times(CaseComparison& comparison, const CompareOptions& options, std::size_t family) {
   const double upper = 1 + comparison.threshold;
   const bool significant = comparison.p_value <= options.alpha;
   if (significant && comparison.low > upper) {
     comparison.verdict = Verdict::slower;
+    comparison.regressions.push_back(options.metric);
   } else if (significant && comparison.high < 1 / upper) {
     comparison.verdict = Verdict::faster;
   } else if (comparison.low >= 1 / upper && comparison.high <= upper) {
@@ -134,53 +115,116 @@ void judge_times(CaseComparison& comparison, const CompareOptions& options, std:
     // The strictest of Holm's steps is the first: alpha over the number of cases.
     const double strictest = options.alpha / static_cast<double>(family);
     if (least_mann_whitney_p(comparison.base_units, comparison.new_units) > strictest) {
-      add_note(comparison,
-               std::string("too few ") + (comparison.by_process ? "processes" : "repetitions") +
-                   " to decide; " + std::to_string(least_sample_size(strictest)) + " a side could");
+      comparison.notes.push_back(
+          std::string("too few ") + (comparison.by_process ? "processes" : "repetitions") +
+          " to decide; " + std::to_string(least_sample_size(strictest)) + " a side could");
     }
   }
 }
 
-/// The largest value of a counter over a side's results and samples; NaN where it has none.
-double largest(const CaseSide& side, const std::string& counter) {
-  double most = std::nan("");
-  for (const CaseResult* result : side.results) {
-    const auto found = result->counters.find(counter);
-    if (found != result->counters.end()) most = std::fmax(most, found->second);
-    for (const Sample& sample : result->samples) {
-      const auto each = sample.counters.find(counter);
-      if (each != sample.counters.end()) most = std::fmax(most, each->second);
-    }
-  }
-  return most;
+std::string because(const std::string& what, const std::string& reason) {
+  return reason.empty() ? what : what + ": " + reason;
 }
 
-std::string digits(double value) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.17g", value);
-  return text.data();
-}
+/// One comparison of two sides; the cases first, then the verdicts that need all of them.
+class SideComparison {
+ public:
+  SideComparison(const CaseTable& base, const CaseTable& fresh, const CompareOptions& options)
+      : base_(base), fresh_(fresh), options_(options) {}
 
-/// Counters do not vary: growth beyond the bound is a regression whatever the times say.
-void judge_counters(CaseComparison& comparison, const CaseSide& base, const CaseSide& fresh,
-                    const CompareOptions& options) {
-  const auto grown = [&](const std::string& counter, double bound) {
-    const double before = largest(base, counter);
-    const double after = largest(fresh, counter);
-    if (std::isnan(before)) return;
-    if (std::isnan(after)) {
-      comparison.verdict = Verdict::slower;
-      add_note(comparison, counter + " is gone");
-    } else if (after > before + bound * std::abs(before)) {
-      comparison.verdict = Verdict::slower;
-      add_note(comparison, counter + " grew from " + digits(before) + " to " + digits(after));
+  Comparison compare() {
+    for (const std::string& name : base_.names) add_old(name, base_.sides.at(name));
+    for (const std::string& name : fresh_.names) {
+      if (base_.find(name) == nullptr) add_new(name, fresh_.sides.at(name));
     }
-  };
-  for (const MemoryKind kind : kMemoryKinds) {
-    grown("memory_bytes_" + std::string(name_of(kind)), options.max_memory_growth);
+    judge();
+    return std::move(comparison_);
   }
-  for (const std::string& counter : options.exact) grown(counter, 0);
-}
+
+ private:
+  void add_old(const std::string& name, const CaseSide& before) {
+    const CaseSide* after = fresh_.find(name);
+    if (after == nullptr) {
+      if (before.measured()) {
+        add(name, Verdict::missing, "not on the new side");
+      } else {
+        comparison_.skipped.push_back(name);
+      }
+    } else if (after->failed() != nullptr) {
+      add_failed(name, *after);
+    } else if (!before.measured() && !after->measured()) {
+      comparison_.skipped.push_back(name);
+    } else if (!after->measured()) {
+      add(name, Verdict::missing, because("not measured on the new side", after->reason()));
+    } else if (!before.measured()) {
+      add(name, Verdict::added, because("not measured on the base side", before.reason()));
+    } else {
+      add_both(name, before, *after);
+    }
+  }
+
+  void add_both(const std::string& name, const CaseSide& before, const CaseSide& after) {
+    CaseComparison& each = add(name, Verdict::same, "");
+    const std::size_t index = comparison_.cases.size() - 1;
+    if (options_.times && (before.simulated() || after.simulated())) {
+      each.notes.push_back("simulated: its times are no speed, counters alone were judged");
+      untimed_.push_back(index);
+    } else if (!options_.times) {
+      untimed_.push_back(index);
+    } else if (measure_times(each, before, after, options_)) {
+      timed_.push_back(index);
+    } else {
+      each.verdict = Verdict::ambiguous;
+      untimed_.push_back(index);
+    }
+  }
+
+  void add_new(const std::string& name, const CaseSide& side) {
+    if (side.failed() != nullptr) {
+      add_failed(name, side);
+    } else if (side.measured()) {
+      add(name, Verdict::added, "not on the base side");
+    } else {
+      comparison_.skipped.push_back(name);
+    }
+  }
+
+  void add_failed(const std::string& name, const CaseSide& side) {
+    add(name, Verdict::failed, because("failed on the new side", side.failed()->outcome_reason()));
+  }
+
+  CaseComparison& add(const std::string& name, Verdict verdict, const std::string& note) {
+    CaseComparison each;
+    each.name = name;
+    each.verdict = verdict;
+    if (!note.empty()) each.notes.push_back(note);
+    return comparison_.cases.emplace_back(std::move(each));
+  }
+
+  void judge() {
+    std::vector<double> p_values;
+    for (const std::size_t index : timed_) p_values.push_back(comparison_.cases[index].p_value);
+    const std::vector<double> adjusted = holm_adjusted(p_values);
+    for (std::size_t i = 0; i < timed_.size(); ++i) {
+      CaseComparison& each = comparison_.cases[timed_[i]];
+      each.p_value = adjusted[i];
+      judge_times(each, options_, timed_.size());
+    }
+    for (const auto* indices : {&timed_, &untimed_}) {
+      for (const std::size_t index : *indices) {
+        CaseComparison& each = comparison_.cases[index];
+        judge_counters(each, *base_.find(each.name), *fresh_.find(each.name), options_);
+      }
+    }
+  }
+
+  const CaseTable& base_;
+  const CaseTable& fresh_;
+  const CompareOptions& options_;
+  Comparison comparison_;
+  std::vector<std::size_t> timed_;    // indices of the cases whose times are judged
+  std::vector<std::size_t> untimed_;  // of those judged by counters alone
+};
 
 }  // namespace
 
@@ -199,49 +243,7 @@ Comparison compare(const std::vector<Report>& base, const std::vector<Report>& f
                    const CompareOptions& options) {
   const CaseTable old_cases(base);
   const CaseTable new_cases(fresh);
-  Comparison comparison;
-  std::vector<std::size_t> timed;
-  for (const std::string& name : old_cases.names) {
-    CaseComparison each;
-    each.name = name;
-    const CaseSide& before = *old_cases.find(name);
-    const CaseSide* after = new_cases.find(name);
-    if (after != nullptr && after->failed()) {
-      each.verdict = Verdict::failed;
-      each.note = "failed on the new side";
-    } else if (after == nullptr || (before.measured() && !after->measured())) {
-      each.verdict = Verdict::missing;
-      each.note = after == nullptr ? "not on the new side" : "not measured on the new side";
-    } else if (!before.measured()) {
-      each.verdict = after->measured() ? Verdict::added : Verdict::missing;
-      each.note = "not measured on the base side";
-    } else if (options.times) {
-      measure_times(each, before, *after, options);
-      timed.push_back(comparison.cases.size());
-    } else {
-      each.verdict = Verdict::same;
-      judge_counters(each, before, *after, options);
-    }
-    comparison.cases.push_back(std::move(each));
-  }
-  for (const std::string& name : new_cases.names) {
-    if (old_cases.find(name) != nullptr) continue;
-    CaseComparison each;
-    each.name = name;
-    each.verdict = new_cases.find(name)->failed() ? Verdict::failed : Verdict::added;
-    comparison.cases.push_back(std::move(each));
-  }
-
-  std::vector<double> p_values;
-  for (const std::size_t index : timed) p_values.push_back(comparison.cases[index].p_value);
-  const std::vector<double> adjusted = holm_adjusted(p_values);
-  for (std::size_t i = 0; i < timed.size(); ++i) {
-    CaseComparison& each = comparison.cases[timed[i]];
-    each.p_value = adjusted[i];
-    judge_times(each, options, timed.size());
-    judge_counters(each, *old_cases.find(each.name), *new_cases.find(each.name), options);
-  }
-  return comparison;
+  return SideComparison(old_cases, new_cases, options).compare();
 }
 
 }  // namespace trainbench

@@ -4,11 +4,13 @@
 #include <string>
 #include <vector>
 
+#include "common/report/counters.h"
 #include "common/report/result.h"
 
 namespace trainbench {
 
-/// What a comparison says of a case. `slower` stands for any regression; the note says which.
+/// What a comparison says of a case. `slower` stands for any regression; `regressions` says of
+/// what.
 enum class Verdict : std::uint8_t { faster, same, slower, ambiguous, missing, added, failed };
 
 std::string_view name_of(Verdict verdict);
@@ -18,13 +20,15 @@ struct CompareOptions {
   double confidence = 0.95;                ///< of each interval
   double max_slowdown = 0.05;              ///< a change within this is no regression
   std::map<std::string, double> per_case;  ///< max_slowdown of single cases, by name
-  std::string metric = "wall_time";        ///< the time that is compared: a sample's counter
+  std::string metric = kWallTime;          ///< what is compared: a sample's counter
   double max_memory_growth = 0.01;         ///< growth of any kind of memory that is none
+  double max_error_growth = 1;             ///< the same of the error against the reference
   bool times = true;                       ///< false: counters alone are judged
-  std::vector<std::string> exact;          ///< counters that may not grow by a single digit
+  std::vector<std::string> exact;          ///< counters that may not get worse by a single digit
 };
 
-/// One case on both sides. Ratios are new over base time: above 1 is slower.
+/// One case on both sides. Ratios are new over base time, or base over new of a metric of which
+/// more is better: above 1 is slower.
 struct CaseComparison {
   std::string name;
   Verdict verdict = Verdict::ambiguous;
@@ -37,11 +41,13 @@ struct CaseComparison {
   std::size_t base_units = 0;  ///< independent values: processes where there are several
   std::size_t new_units = 0;
   bool by_process = false;
-  std::string note;
+  std::vector<std::string> regressions;  ///< what got worse: the metric or counters
+  std::vector<std::string> notes;        ///< in words
 };
 
 struct Comparison {
   std::vector<CaseComparison> cases;  ///< in the base's order, then what only the new side has
+  std::vector<std::string> skipped;   ///< cases that neither side measured: they have no verdict
 
   bool any(Verdict verdict) const;
 };
@@ -49,8 +55,9 @@ struct Comparison {
 /// Compares two sides, each the results of one or more runs. Times are judged by one test: exact
 /// Mann-Whitney on log times at `alpha` over all cases, with the Hodges-Lehmann interval that
 /// belongs to it; a change counts where it is significant and its interval lies beyond the
-/// threshold as a whole. Values of one process share placement, clocks and luck: where a side has
-/// several processes the median of each is one value.
+/// threshold as a whole. Values of one process share placement, clocks and luck: where both sides
+/// have several processes the median of each is one value. Times of a simulated device are not
+/// judged. Memory, error and the `exact` counters are judged beside the times, whatever those say.
 Comparison compare(const std::vector<Report>& base, const std::vector<Report>& fresh,
                    const CompareOptions& options);
 

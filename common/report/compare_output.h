@@ -11,6 +11,7 @@ struct CompareHeading {
   std::string base;  ///< the sides as they were named
   std::string fresh;
   CompareOptions options;
+  std::vector<std::string> remarks;  ///< on the comparison as a whole, in words
 };
 
 /// A comparison for a terminal, for a pull request's comment, for a program, for a CI's test view

@@ -1,6 +1,7 @@
 #include <set>
 
 #include "common/config/json_file.h"
+#include "common/report/counters.h"
 #include "common/report/statistics.h"
 #include "common/report/table.h"
 
@@ -18,13 +19,6 @@ std::string field(const std::string& text) {
 }
 
 std::string number(double value) { return Json(value).dump(); }
-
-/// Whether a counter follows from the clock, which says nothing on a simulated device.
-bool is_timed(const std::string& counter) {
-  return counter.find("_time") != std::string::npos ||
-         counter.find("_per_second") != std::string::npos ||
-         counter.find("fraction") != std::string::npos;
-}
 
 }  // namespace
 

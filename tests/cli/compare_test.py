@@ -18,6 +18,24 @@ def google_benchmark(time, count=10, name="BM_step", **row):
     return json.dumps({"context": {"num_cpus": 2}, "benchmarks": rows})
 
 
+def ours(time, case="train/mlp/cpu/fp32/batch:32", **context):
+    """A result of trainbench; what context says replaces what stands in build or machine."""
+    build = {"build_type": "Release", "compiler": "GNU 12.2.0", "flags": "-O3", "sanitizers": ""}
+    machine = {"host_id": "one"}
+    for values in (build, machine):
+        values.update({key: value for key, value in context.items() if key in values})
+    own = {"schema_version": 1, "partial": False, "build": build, "machine": machine}
+    rows = [
+        {"name": case, "run_name": case, "run_type": "iteration", "repetition_index": i, "iterations": 5,
+         "real_time": time * (1 + 0.0005 * i), "cpu_time": time, "time_unit": "s",
+         "wall_time": time * (1 + 0.0005 * i), "flops_per_iteration": 1e9,
+         "trainbench": {"status": "ok", "simulated": False, "served": {}, "constant": ["flops_per_iteration"],
+                        "process": 0}}
+        for i in range(10)
+    ]
+    return json.dumps({"context": {"trainbench": own}, "benchmarks": rows})
+
+
 class CompareTest(CliTest):
     def compare(self, base, new, *arguments):
         return self.run_program("compare", self.write("base.json", base), self.write("new.json", new), *arguments)
@@ -72,6 +90,46 @@ class CompareTest(CliTest):
         github = self.compare(*sides, "--format", "github").stdout
         self.assertTrue(github.startswith("::error title=trainbench SLOWER::BM_step"), github)
         self.assertIn("| SLOWER |", self.compare(*sides, "--format", "markdown").stdout)
+
+    def test_different_builds_are_refused_by_name(self):
+        base = ours(1)
+        for key, value, word in (("host_id", "two", "machine"), ("compiler", "Clang 14", "compiler"),
+                                 ("flags", "-O2", "compiler flags"), ("build_type", "RelWithDebInfo", "build type")):
+            with self.subTest(key=key):
+                new = ours(2, **{key: value})
+                self.assert_bad_input(self.compare(base, new), word, value, "--cross-host")
+                crossed = self.compare(base, new, "--cross-host")
+                self.assertEqual(crossed.returncode, 1, crossed.stderr)
+                self.assertIn("--cross-host: the sides differ in " + word, crossed.stdout)
+                # Counts hold anywhere: the times, twice as long, are not looked at.
+                counts = self.compare(base, new, "--exact", "flops")
+                self.assertEqual(counts.returncode, 0, counts.stderr)
+                self.assertIn("Times were not compared", counts.stdout)
+                self.assertIn("the sides differ in " + word, counts.stdout)
+
+    def test_debug_builds_are_refused_even_across_hosts(self):
+        for changes in ({"build_type": "Debug"}, {"sanitizers": "address"}):
+            debug = ours(1, **changes)
+            for flags in ((), ("--cross-host",)):
+                self.assert_bad_input(self.compare(debug, debug, *flags), "build", "--exact")
+            counts = self.compare(debug, debug, "--exact", "flops", "--cross-host")
+            self.assertEqual(counts.returncode, 0, counts.stderr)
+            self.assertIn("Times were not compared", counts.stdout)
+
+    def test_nothing_in_common_is_said(self):
+        result = self.compare(ours(1), ours(1, case="train/gpt/cpu/fp32/batch:32"), "--fail-on", "missing")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("nothing was compared", result.stdout)
+
+    def test_per_case_names_that_fit_nothing_are_said(self):
+        thresholds = self.write("limits.json", '{"train/mlp/cpu/fp32/batch:23": 0.2}')
+        result = self.compare(ours(1), ours(1), "--per-case", thresholds)
+        self.assertIn("no case has 1 of its 1 names", result.stdout)
+
+    def test_help_names_the_counters(self):
+        text = self.run_program("compare", "--help").stdout
+        for name in ("flops", "bytes", "launches", "allocations", "memory", "operations_per_iteration"):
+            self.assertIn(name, text)
 
     def test_no_file_and_no_number(self):
         good = self.write("good.json", google_benchmark(10))

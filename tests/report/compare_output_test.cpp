@@ -22,14 +22,14 @@ Comparison sample() {
   slower.threshold = 0.05;
   slower.base_units = 10;
   slower.new_units = 12;
-  slower.note = "a <tag> & a | bar\n100 %";
+  slower.notes = {"a <tag> & a | bar\n100 %"};
   CaseComparison open = slower;
   open.name = "few";
   open.verdict = Verdict::ambiguous;
   open.low = 0;
   open.high = std::numeric_limits<double>::infinity();
   open.by_process = true;
-  open.note.clear();
+  open.notes.clear();
   CaseComparison gone;
   gone.name = "gone";
   gone.verdict = Verdict::missing;
@@ -37,11 +37,13 @@ Comparison sample() {
   return comparison;
 }
 
-const CompareHeading kHeading{"base.json", "new.json", {}};
+const CompareHeading kHeading{"base.json", "new.json", {}, {"the sides differ in x"}};
 
 TEST(CompareOutput, TableNamesVerdictChangeAndInterval) {
   const std::string table = compare_to_table(sample(), kHeading);
-  EXPECT_EQ(table.find("base.json -> new.json: 1 SLOWER, 1 MISSING, 1 AMBIGUOUS"), 0u) << table;
+  const std::string first =
+      "base.json -> new.json: 1 SLOWER, 1 MISSING, 1 AMBIGUOUS; wall_time +10.0% in the geometric";
+  EXPECT_EQ(table.find(first), 0u) << table;
   EXPECT_NE(table.find("SLOWER    +10.0% [+8.00%, +12.0%] 0.0010 10/12 "), std::string::npos)
       << table;
   EXPECT_NE(table.find(" 10/12 processes few"), std::string::npos) << table;
@@ -86,11 +88,36 @@ TEST(CompareOutput, JunitEscapesAndCounts) {
 TEST(CompareOutput, GithubAnnotationsAreOneLineEach) {
   const std::string text = compare_to_github(sample(), kHeading);
   EXPECT_EQ(
-      text.find("::error title=trainbench SLOWER::train/mlp/cpu/fp32/batch:256: time +10.0%25"), 0u)
+      text.find(
+          "::error title=trainbench SLOWER::train/mlp/cpu/fp32/batch:256: wall_time +10.0%25"),
+      0u)
       << text;
   EXPECT_NE(text.find("a | bar%0A100 %25"), std::string::npos);
   EXPECT_NE(text.find("::warning title=trainbench MISSING::gone"), std::string::npos);
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 4) << "two warnings, an error, a notice";
+}
+
+TEST(CompareOutput, EveryFormSaysHowItWasJudged) {
+  Comparison comparison = sample();
+  comparison.skipped = {"a", "b"};
+  CompareHeading heading = kHeading;
+  heading.options.exact = {"flops_per_iteration"};
+  heading.options.times = false;
+  for (const auto& write :
+       {compare_to_table, compare_to_markdown, compare_to_junit, compare_to_github}) {
+    const std::string text = write(comparison, heading);
+    for (const char* said :
+         {"Times were not compared", "the sides differ in x", "To the last digit",
+          "flops_per_iteration", "Measured on neither side: 2 cases", "in the geometric"}) {
+      EXPECT_NE(text.find(said), std::string::npos) << said << "\n" << text;
+    }
+  }
+  const Json json = parse_json(compare_to_json(comparison, heading), "output");
+  EXPECT_EQ(json.at("times_compared"), false);
+  EXPECT_EQ(json.at("exact"), Json({"flops_per_iteration"}));
+  EXPECT_EQ(json.at("remarks"), Json({"the sides differ in x"}));
+  EXPECT_EQ(json.at("measured_on_neither_side"), Json({"a", "b"}));
+  EXPECT_NEAR(json.at("geometric_mean_ratio"), 1.1, 1e-12);
 }
 
 }  // namespace

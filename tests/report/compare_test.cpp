@@ -38,6 +38,12 @@ CaseComparison only(const Report& base, const Report& fresh, const CompareOption
   return comparison.cases.front();
 }
 
+std::string notes(const CaseComparison& comparison) {
+  std::string text;
+  for (const std::string& note : comparison.notes) text += note + "\n";
+  return text;
+}
+
 TEST(Compare, EqualTimesAreTheSame) {
   const CaseComparison found =
       only(report_of({timed("a", 1.0, 10, 1)}), report_of({timed("a", 1.0, 10, 2)}));
@@ -76,8 +82,8 @@ TEST(Compare, TooFewRepetitionsNameTheNumberThatCould) {
   const CaseComparison found =
       only(report_of({timed("a", 1.0, 3, 1)}), report_of({timed("a", 2.0, 3, 2)}));
   EXPECT_EQ(found.verdict, Verdict::ambiguous);
-  EXPECT_NE(found.note.find("too few repetitions to decide; 5 a side could"), std::string::npos)
-      << found.note;
+  EXPECT_NE(notes(found).find("too few repetitions to decide; 5 a side could"), std::string::npos)
+      << notes(found);
 }
 
 TEST(Compare, ANoisyBaseRaisesTheThreshold) {
@@ -90,7 +96,7 @@ TEST(Compare, ANoisyBaseRaisesTheThreshold) {
   // log(1.1/0.9)/2.
   EXPECT_NEAR(found.threshold, 2 * 1.4826 * std::log(1.1 / 0.9) / 2, 1e-6);
   EXPECT_NE(found.verdict, Verdict::slower);
-  EXPECT_NE(found.note.find("raised from 5.0 %"), std::string::npos) << found.note;
+  EXPECT_NE(notes(found).find("raised from 5.00%"), std::string::npos) << notes(found);
 }
 
 TEST(Compare, ProcessesAreTheUnitWhereThereAreSeveral) {
@@ -103,7 +109,7 @@ TEST(Compare, ProcessesAreTheUnitWhereThereAreSeveral) {
   const CaseComparison few =
       only(report_of({timed("a", 1.0, 40, 1, 2)}), report_of({timed("a", 1.1, 40, 2, 2)}));
   EXPECT_EQ(few.verdict, Verdict::ambiguous);
-  EXPECT_NE(few.note.find("too few processes"), std::string::npos) << few.note;
+  EXPECT_NE(notes(few).find("too few processes"), std::string::npos) << notes(few);
 }
 
 TEST(Compare, FilesOfASideAreSeparateProcesses) {
@@ -154,7 +160,7 @@ TEST(Compare, CountersAreJudgedToTheLastDigit) {
   const CompareOptions options{.exact = {"flops_per_iteration"}};
   const CaseComparison grown = only(base, fresh, options);
   EXPECT_EQ(grown.verdict, Verdict::slower);
-  EXPECT_NE(grown.note.find("9007199254740991 to 9007199254740992"), std::string::npos);
+  EXPECT_NE(notes(grown).find("9007199254740991 to 9007199254740992"), std::string::npos);
   EXPECT_EQ(only(fresh, base, options).verdict, Verdict::same) << "fewer is better";
   fresh.results[0].counters.clear();
   EXPECT_EQ(only(base, fresh, options).verdict, Verdict::slower) << "a counter that is gone";
@@ -168,6 +174,94 @@ TEST(Compare, MemoryThatGrowsIsARegression) {
   EXPECT_EQ(only(base, fresh).verdict, Verdict::same);
   fresh.results[0].counters["memory_bytes_activations"] = 1011;
   EXPECT_EQ(only(base, fresh).verdict, Verdict::slower);
+}
+
+TEST(Compare, ErrorsBeyondToleranceOrTwiceTheBasesAreRegressions) {
+  Report base = report_of({timed("a", 1.0, 10, 1)});
+  Report fresh = report_of({timed("a", 1.0, 10, 2)});
+  base.results[0].counters = {{"max_relative_error", 1e-7}, {"error_of_tolerance", 0.1}};
+  fresh.results[0].counters = {{"max_relative_error", 1.9e-7}, {"error_of_tolerance", 0.9}};
+  EXPECT_EQ(only(base, fresh).verdict, Verdict::same);
+  EXPECT_EQ(only(base, fresh, {.max_error_growth = 0.5}).verdict, Verdict::slower);
+  fresh.results[0].counters["max_relative_error"] = 2.1e-7;
+  const CaseComparison grown = only(base, fresh);
+  EXPECT_EQ(grown.regressions, std::vector<std::string>{"max_relative_error"});
+  fresh.results[0].counters = {{"max_relative_error", 1e-7}, {"error_of_tolerance", 1.5}};
+  const CaseComparison beyond = only(base, fresh);
+  EXPECT_EQ(beyond.verdict, Verdict::slower);
+  EXPECT_EQ(beyond.regressions, std::vector<std::string>{"error"});
+  EXPECT_NE(notes(beyond).find("1.50 times its tolerance"), std::string::npos) << notes(beyond);
+}
+
+TEST(Compare, AMetricOfWhichMoreIsBetterTurnsTheRatio) {
+  CaseResult base = timed("a", 1.0, 10, 1);
+  CaseResult fresh = timed("a", 1.0, 10, 2);
+  for (Sample& sample : base.samples) sample.counters["samples_per_second"] = 1000;
+  for (Sample& sample : fresh.samples) sample.counters["samples_per_second"] = 800;
+  const CaseComparison found =
+      only(report_of({base}), report_of({fresh}), {.metric = "samples_per_second"});
+  EXPECT_EQ(found.verdict, Verdict::slower);
+  EXPECT_NEAR(found.ratio, 1.25, 1e-12);
+  EXPECT_EQ(found.regressions, std::vector<std::string>{"samples_per_second"});
+}
+
+TEST(Compare, ACaseWithoutTheMetricIsUndecided) {
+  const Report base = report_of({timed("a", 1.0, 10, 1)});
+  const CaseComparison found = only(base, base, {.metric = "gpu_time"});
+  EXPECT_EQ(found.verdict, Verdict::ambiguous);
+  EXPECT_NE(notes(found).find("no gpu_time"), std::string::npos) << notes(found);
+}
+
+TEST(Compare, SimulatedTimesAreNotJudgedButCountsAre) {
+  Report base = report_of({timed("a", 1.0, 10, 1)});
+  Report fresh = report_of({timed("a", 3.0, 10, 2)});
+  fresh.results[0].simulated = true;
+  const CaseComparison found = only(base, fresh);
+  EXPECT_EQ(found.verdict, Verdict::same);
+  EXPECT_EQ(found.ratio, 0);
+  EXPECT_NE(notes(found).find("simulated"), std::string::npos) << notes(found);
+  base.results[0].counters["launches_per_iteration"] = 10;
+  fresh.results[0].counters["launches_per_iteration"] = 11;
+  EXPECT_EQ(only(base, fresh, {.exact = {"launches_per_iteration"}}).verdict, Verdict::slower);
+}
+
+TEST(Compare, OneProcessAgainstSeveralIsSaid) {
+  const CaseComparison found =
+      only(report_of({timed("a", 1.0, 40, 1, 8)}), report_of({timed("a", 1.0, 40, 2, 1)}));
+  EXPECT_FALSE(found.by_process);
+  EXPECT_NE(notes(found).find("the new side is a single process"), std::string::npos)
+      << notes(found);
+}
+
+TEST(Compare, WhatNeitherSideMeasuredHasNoVerdict) {
+  CaseResult skipped = timed("a", 1.0, 0, 1);
+  skipped.status = Status::skipped;
+  skipped.reason = "no GPU";
+  const Comparison neither = compare({report_of({skipped})}, {report_of({skipped})}, {});
+  EXPECT_TRUE(neither.cases.empty());
+  EXPECT_EQ(neither.skipped, std::vector<std::string>{"train/a/cpu/fp32"});
+  const CaseComparison lost = only(report_of({timed("a", 1.0, 10, 1)}), report_of({skipped}));
+  EXPECT_EQ(lost.verdict, Verdict::missing);
+  EXPECT_NE(notes(lost).find("no GPU"), std::string::npos) << notes(lost);
+  const CaseComparison first = only(report_of({skipped}), report_of({timed("a", 1.0, 10, 1)}));
+  EXPECT_EQ(first.verdict, Verdict::added);
+}
+
+TEST(Compare, AFailureSaysWhy) {
+  CaseResult broken = timed("a", 1.0, 10, 3);
+  broken.status = Status::failed;
+  broken.reason = "out of memory";
+  const CaseComparison found = only(report_of({timed("a", 1.0, 10, 1)}), report_of({broken}));
+  EXPECT_EQ(found.verdict, Verdict::failed);
+  EXPECT_NE(notes(found).find("out of memory"), std::string::npos) << notes(found);
+}
+
+TEST(Counters, ShortNames) {
+  EXPECT_EQ(counters_named("flops"), std::vector<std::string>{"flops_per_iteration"});
+  EXPECT_EQ(counters_named("allocations"), std::vector<std::string>{"allocations"});
+  EXPECT_EQ(counters_named("memory").size(), 5u);
+  EXPECT_TRUE(higher_is_better("samples_per_second"));
+  EXPECT_FALSE(higher_is_better("memory_bytes_workspace"));
 }
 
 }  // namespace
