@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "tests/data/idx_bytes.h"
+#include "tests/temporary_folder.h"
 
 namespace trainbench {
 namespace {

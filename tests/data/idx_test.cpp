@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include "tests/data/idx_bytes.h"
+#include "tests/temporary_folder.h"
 
 namespace trainbench {
 namespace {

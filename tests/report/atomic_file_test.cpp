@@ -9,10 +9,12 @@
 #include <iterator>
 
 #include "common/core/error.h"
-#include "tests/report/scratch_folder.h"
+#include "tests/temporary_folder.h"
 
 namespace trainbench {
 namespace {
+
+using testing::TemporaryFolder;
 
 std::string contents_of(const std::string& path) {
   std::ifstream file(path);
@@ -35,29 +37,29 @@ std::string message_of(Work&& work) {
 }
 
 TEST(AtomicFile, WritesAndReplaces) {
-  const ScratchFolder folder;
-  const std::string path = folder.path("deep/er/result.json");
+  const TemporaryFolder folder;
+  const std::string path = folder.file("deep/er/result.json");
   prepare_output(path);
   EXPECT_FALSE(std::filesystem::exists(path));
   write_file_atomically(path, "first");
   EXPECT_EQ(contents_of(path), "first");
   write_file_atomically(path, std::string(1 << 20, 'x'));
   EXPECT_EQ(contents_of(path).size(), std::size_t{1} << 20);
-  EXPECT_EQ(files_in(folder.path("deep/er")), 1u);
+  EXPECT_EQ(files_in(folder.file("deep/er")), 1u);
 }
 
 TEST(AtomicFile, PreparingLeavesWhatIsThere) {
-  const ScratchFolder folder;
-  const std::string path = folder.path("result.json");
+  const TemporaryFolder folder;
+  const std::string path = folder.file("result.json");
   write_file_atomically(path, "kept");
   prepare_output(path);
   EXPECT_EQ(contents_of(path), "kept");
-  EXPECT_EQ(files_in(folder.path("")), 1u);
+  EXPECT_EQ(files_in(folder.file("")), 1u);
 }
 
 TEST(AtomicFile, AFailedWriteLeavesTheOldFileAndNoOther) {
-  const ScratchFolder folder;
-  const std::string path = folder.path("result.json");
+  const TemporaryFolder folder;
+  const std::string path = folder.file("result.json");
   write_file_atomically(path, "kept");
   // The temporary file is there already, as a folder: it cannot be written.
   const std::string temporary = path + ".tmp" + std::to_string(::getpid());
@@ -68,8 +70,8 @@ TEST(AtomicFile, AFailedWriteLeavesTheOldFileAndNoOther) {
 }
 
 TEST(AtomicFile, HasTheModeOfAnyOtherFile) {
-  const ScratchFolder folder;
-  const std::string path = folder.path("result.json");
+  const TemporaryFolder folder;
+  const std::string path = folder.file("result.json");
   const mode_t old = ::umask(022);
   write_file_atomically(path, "x");
   ::umask(old);
@@ -85,11 +87,11 @@ TEST(AtomicFile, WhatIsNoRegularFileIsNotReplaced) {
 }
 
 TEST(AtomicFile, NamesThePathThatCannotBeWritten) {
-  const ScratchFolder folder;
-  write_file_atomically(folder.path("file"), "x");
-  EXPECT_EQ(message_of([&] { prepare_output(folder.path("")); }),
-            folder.path("") + ": is a folder; a file's name is needed");
-  const std::string below_file = folder.path("file/result.json");
+  const TemporaryFolder folder;
+  write_file_atomically(folder.file("file"), "x");
+  EXPECT_EQ(message_of([&] { prepare_output(folder.file("")); }),
+            folder.file("") + ": is a folder; a file's name is needed");
+  const std::string below_file = folder.file("file/result.json");
   EXPECT_EQ(message_of([&] { prepare_output(below_file); }).find(below_file + ": cannot"), 0u);
   // No user may make a file there, root included.
   const std::string message = message_of([] { prepare_output("/proc/trainbench.json"); });

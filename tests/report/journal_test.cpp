@@ -10,14 +10,16 @@
 
 #include "common/core/error.h"
 #include "tests/report/sample_report.h"
-#include "tests/report/scratch_folder.h"
+#include "tests/temporary_folder.h"
 
 namespace trainbench {
 namespace {
 
+using testing::TemporaryFolder;
+
 TEST(Journal, ReadsBackWhatWasAppended) {
-  const ScratchFolder folder;
-  const std::string path = folder.path("r.json.journal");
+  const TemporaryFolder folder;
+  const std::string path = folder.file("r.json.journal");
   CaseResult result = sample_case("train/mlp/cpu/fp32/batch:256", 0.1 + 0.2);
   result.samples[1].process = 3;
   Journal journal(path);
@@ -37,8 +39,8 @@ TEST(Journal, ReadsBackWhatWasAppended) {
 }
 
 TEST(Journal, AProcessThatDiesLosesNothing) {
-  const ScratchFolder folder;
-  const std::string path = folder.path("r.json.journal");
+  const TemporaryFolder folder;
+  const std::string path = folder.file("r.json.journal");
   const CaseResult result = sample_case("train/mlp/cpu/fp32/batch:256", 0.036);
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
@@ -57,8 +59,8 @@ TEST(Journal, AProcessThatDiesLosesNothing) {
 }
 
 TEST(Journal, ALineCutShortIsLeftOutAndAnotherDefectIsNamed) {
-  const ScratchFolder folder;
-  const std::string path = folder.path("r.json.journal");
+  const TemporaryFolder folder;
+  const std::string path = folder.file("r.json.journal");
   const CaseResult result = sample_case("train/mlp/cpu/fp32/batch:256", 0.036);
   Journal(path).append(result.id, result.samples[0]);
   std::ofstream(path, std::ios::app) << R"({"name": "train/mlp/cpu/fp)";
@@ -73,8 +75,8 @@ TEST(Journal, ALineCutShortIsLeftOutAndAnotherDefectIsNamed) {
 }
 
 TEST(Journal, NumbersThatAreNotFiniteDoNotSpoilTheLine) {
-  const ScratchFolder folder;
-  const std::string path = folder.path("r.json.journal");
+  const TemporaryFolder folder;
+  const std::string path = folder.file("r.json.journal");
   CaseResult result = sample_case("train/mlp/cpu/fp32/batch:256", 0.036);
   result.samples[0].counters["loss_last"] = std::nan("");
   Journal(path).append(result.id, result.samples[0]);

@@ -1,34 +1,20 @@
 #pragma once
 
-#include <stdlib.h>
-
 #include <filesystem>
 #include <fstream>
-#include <stdexcept>
 #include <string>
-#include <utility>
+
+#include "tests/temporary_folder.h"
 
 namespace trainbench {
 
 /// A folder that stands for a machine's root, with the files of /proc and /sys that a test writes.
 class FakeHost {
  public:
-  FakeHost() {
-    std::string name = (std::filesystem::temp_directory_path() / "trainbench-host-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
-    root_ = name;
-  }
-  FakeHost(FakeHost&& other) noexcept : root_(std::exchange(other.root_, {})) {}
-  FakeHost& operator=(FakeHost&&) = delete;
-  ~FakeHost() {
-    std::error_code ignored;
-    if (!root_.empty()) std::filesystem::remove_all(root_, ignored);
-  }
-
-  const std::filesystem::path& root() const { return root_; }
+  const std::filesystem::path& root() const { return folder_.path(); }
 
   void write(const std::string& path, const std::string& text) const {
-    const std::filesystem::path file = root_ / path;
+    const std::filesystem::path file = root() / path;
     std::filesystem::create_directories(file.parent_path());
     std::ofstream(file) << text;
   }
@@ -45,7 +31,7 @@ class FakeHost {
   }
 
  private:
-  std::filesystem::path root_;
+  testing::TemporaryFolder folder_;
 };
 
 }  // namespace trainbench
