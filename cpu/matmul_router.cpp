@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <limits>
 #include <mutex>
 
+#include "common/matmul_size.h"
 #include "cpu/convert.h"
 #include "cpu/epilogue.h"
 #include "cpu/parallel.h"
@@ -14,39 +16,22 @@
 namespace trainbench {
 namespace {
 
-/// The type that products of `dtype` are summed in.
-DType wide(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
-
 MatmulProblem problem_of(const MatmulCall& call) {
   const auto& [form, a, b, c, epilogue] = call;
-  require(a.shape.rank() == 2 && b.shape.rank() == 2 && c.shape.rank() == 2,
-          "a product is of matrices");
-  require(a.dtype == b.dtype, "a product's operands have one dtype");
-  require(c.dtype == a.dtype || c.dtype == wide(a.dtype),
-          "a product has its operands' dtype or that of the sums");
-  const MatmulProblem problem{.m = c.shape[0],
-                              .n = c.shape[1],
-                              .k = a.shape[form.transpose_a ? 0 : 1],
-                              .transpose_a = form.transpose_a,
-                              .transpose_b = form.transpose_b,
-                              .accumulate = form.accumulate,
-                              .operands = a.dtype,
-                              .result = c.dtype};
-  require(a.shape[form.transpose_a ? 1 : 0] == problem.m &&
-              b.shape[form.transpose_b ? 0 : 1] == problem.n &&
-              b.shape[form.transpose_b ? 1 : 0] == problem.k,
-          "a product's shapes fit");
-  require(epilogue.bias.absent() ||
-              (epilogue.bias.elements() == problem.n && epilogue.bias.dtype == c.dtype),
-          "a bias has one element a column, in the result's dtype");
-  return problem;
+  const MatmulSize size = matmul_size(form, a, b, c, epilogue);
+  return {.m = size.m,
+          .n = size.n,
+          .k = size.k,
+          .transpose_a = form.transpose_a,
+          .transpose_b = form.transpose_b,
+          .accumulate = form.accumulate,
+          .operands = a.dtype,
+          .result = c.dtype};
 }
 
 std::string description(const MatmulProblem& p) {
-  std::string text = "matmul " + std::to_string(p.m) + "x" + std::to_string(p.n) + "x" +
-                     std::to_string(p.k) + " " + (p.transpose_a ? "T" : "N") +
-                     (p.transpose_b ? "T" : "N") + " " + std::string(name_of(p.operands));
-  return p.accumulate ? text + " accumulate" : text;
+  const MatmulForm form{p.transpose_a, p.transpose_b, p.accumulate};
+  return matmul_name(form, {p.m, p.n, p.k}, p.operands, p.result);
 }
 
 }  // namespace
@@ -64,13 +49,13 @@ MatmulRouter::Kind MatmulRouter::kind_of(const MatmulCall& call) {
 /// first.
 std::vector<MatmulProblem> MatmulRouter::variants(const Kind& kind) const {
   std::vector<MatmulProblem> list;
-  for (const DType operands : {kind.problem.operands, wide(kind.problem.operands)}) {
+  for (const DType operands : {kind.problem.operands, accumulator_of(kind.problem.operands)}) {
     MatmulProblem whole = kind.problem;
     whole.operands = operands;
     if (!kind.passes) list.push_back(whole);
     // An epilogue in a pass of its own starts from unrounded sums.
     MatmulProblem sums = whole;
-    sums.result = wide(operands);
+    sums.result = accumulator_of(operands);
     sums.accumulate = whole.accumulate && sums.result == whole.result;
     sums.bias = false;
     sums.activation = Activation::none;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "common/matmul_size.h"
 #include "gpu/kernels.h"
 
 namespace trainbench::gpu {
@@ -25,30 +26,17 @@ int alignment_of(const void* pointer) {
 
 MatmulProblem problem_of(const MatmulCall& call) {
   const auto& [form, a, b, c, epilogue] = call;
-  require(a.shape.rank() == 2 && b.shape.rank() == 2 && c.shape.rank() == 2,
-          "a product is of matrices");
-  const std::int64_t k = a.shape[form.transpose_a ? 0 : 1];
-  require(a.shape[form.transpose_a ? 1 : 0] == c.shape[0] &&
-              b.shape[form.transpose_b ? 0 : 1] == c.shape[1] &&
-              b.shape[form.transpose_b ? 1 : 0] == k,
-          "a product's shapes agree: [m, k] times [k, n] is [m, n]");
-  require(a.dtype == b.dtype, "both operands have the compute dtype");
+  const MatmulSize size = matmul_size(form, a, b, c, epilogue);
   require(epilogue.activation == Activation::none || epilogue.gradient_of == Activation::none,
           "an epilogue applies an activation or a derivative, not both");
   const Activation activation =
       epilogue.activation == Activation::none ? epilogue.gradient_of : epilogue.activation;
   const ConstTensor saved = epilogue.saved.absent() ? epilogue.gradient_saved : epilogue.saved;
   const ConstTensor bias = epilogue.bias.absent() ? epilogue.bias_gradient : epilogue.bias;
-  require(epilogue.bias.absent() ||
-              (epilogue.bias.elements() == c.shape[1] && epilogue.bias.dtype == c.dtype),
-          "a product's bias is [n], of the result's dtype");
-  require(epilogue.bias_gradient.absent() || (epilogue.bias_gradient.elements() == c.shape[0] &&
-                                              epilogue.bias_gradient.dtype == c.dtype),
-          "a product's bias gradient is [m], of the result's dtype");
   if (!saved.absent()) require_saved(activation, c, saved);
-  return {.m = c.shape[0],
-          .n = c.shape[1],
-          .k = k,
+  return {.m = size.m,
+          .n = size.n,
+          .k = size.k,
           .operand = a.dtype,
           .result = c.dtype,
           .math = form.math,
@@ -76,15 +64,9 @@ std::string text_of(unsigned parts, Activation activation) {
 }
 
 std::string text_of(const MatmulProblem& p) {
-  std::string text = "matmul " + std::to_string(p.m) + "x" + std::to_string(p.n) + "x" +
-                     std::to_string(p.k) + (p.transpose_a ? " T" : " N") +
-                     (p.transpose_b ? "T " : "N ");
-  text += p.math == MathMode::tf32 ? "tf32" : name_of(p.operand);
-  if (p.result != p.operand) text += "->" + std::string(name_of(p.result));
-  if (p.accumulate) text += " +=";
-  if (p.parts == 0) return text;
-  text += ' ';
-  return text + text_of(p.parts, p.activation);
+  const MatmulForm form{p.transpose_a, p.transpose_b, p.accumulate, p.math};
+  const std::string name = matmul_name(form, {p.m, p.n, p.k}, p.operand, p.result);
+  return p.parts == 0 ? name : name + ' ' + text_of(p.parts, p.activation);
 }
 
 }  // namespace trainbench::gpu

@@ -22,11 +22,6 @@ struct Expected {
   double bound = 0;
 };
 
-/// The dtype in which operands of `dtype` are summed.
-constexpr DType accumulator_of(DType dtype) {
-  return dtype == DType::f64 ? DType::f64 : DType::f32;
-}
-
 /// Roundoff of arithmetic in `dtype`, plus that of the reference, which is computed in double:
 /// where the device computes in double too, both err alike.
 constexpr double working_roundoff(DType dtype) {

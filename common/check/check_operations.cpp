@@ -100,7 +100,7 @@ void CheckBackend::normalize_bytes(ConstTensor from, Tensor to, float scale, flo
 
 void CheckBackend::matmul(const MatmulForm& form, ConstTensor a, ConstTensor b, Tensor c,
                           const MatmulEpilogue& epilogue) {
-  const MatmulSize size = matmul_size(form, a, b, c);
+  const MatmulSize size = matmul_size(form, a, b, c, epilogue);
   const Held left = hold(a);
   const Held right = hold(b);
   const Held bias = hold(epilogue.bias);

@@ -44,6 +44,11 @@ constexpr std::string_view name_of(DType type) {
   return "?";
 }
 
+/// The dtype in which operands of `dtype` are summed.
+constexpr DType accumulator_of(DType dtype) {
+  return dtype == DType::f64 ? DType::f64 : DType::f32;
+}
+
 /// Unit roundoff u: rounding to nearest gives fl(x) = x (1 + d) with |d| <= u. Zero for integers.
 constexpr double unit_roundoff(DType type) {
   switch (type) {

@@ -129,7 +129,7 @@ void CostBackend::normalize_bytes(ConstTensor from, Tensor to, float, float) {
 
 void CostBackend::matmul(const MatmulForm& form, ConstTensor a, ConstTensor b, Tensor c,
                          const MatmulEpilogue& epilogue) {
-  const MatmulSize size = matmul_size(form, a, b, c);
+  const MatmulSize size = matmul_size(form, a, b, c, epilogue);
   Cost cost;
   cost.flops =
       2.0 * static_cast<double>(size.m) * static_cast<double>(size.n) * static_cast<double>(size.k);
