@@ -1,6 +1,5 @@
 #include <algorithm>
-#include <cstring>
-#include <vector>
+#include <type_traits>
 
 #include "common/core/dispatch.h"
 #include "cpu/activations.h"
@@ -99,6 +98,20 @@ void require_epilogue(const Tensor& c, const MatmulEpilogue& e) {
           "a saved activation fits the gradient");
 }
 
+/// Calls `kernel(from, to)` with typed pointers to a matrix and its sums.
+template <class Kernel>
+void with_sums(ConstTensor x, Tensor sums, const Kernel& kernel) {
+  dispatch_float(x.dtype, [&](auto tag) {
+    dispatch_float(sums.dtype, [&](auto sum_tag) {
+      kernel(x.as<typename decltype(tag)::type>(), sums.as<typename decltype(sum_tag)::type>());
+    });
+  });
+}
+
+/// What a pointer points to.
+template <class Pointer>
+using Element = std::remove_cv_t<std::remove_pointer_t<Pointer>>;
+
 }  // namespace
 
 void apply_epilogue(int threads, const void* product, bool accumulate, Tensor c,
@@ -122,57 +135,49 @@ void apply_epilogue(int threads, const void* product, bool accumulate, Tensor c,
 
 void column_sums(int threads, ConstTensor x, Tensor sums) {
   require(x.shape.rank() == 2 && sums.elements() == x.shape[1], "one sum for each column");
-  dispatch_float(x.dtype, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    dispatch_float(sums.dtype, [&](auto sum_tag) {
-      using Sum = typename decltype(sum_tag)::type;
-      const T* from = x.as<T>();
-      Sum* to = sums.as<Sum>();
-      const std::int64_t rows = x.shape[0];
-      const std::int64_t columns = x.shape[1];
-      // Each thread has its own columns and adds their rows in order. 64 columns are two or more
-      // cache lines, so that threads do not share one.
-      parallel_ranges(threads, columns, 64, [=](Range part) {
-        for (std::int64_t first = part.first; first < part.last; first += kBlock) {
-          const std::int64_t count = std::min(kBlock, part.last - first);
-          alignas(64) Wide<T> total[kBlock] = {};
-          Block<T> block;
-          for (std::int64_t row = 0; row < rows; ++row) {
-            const Wide<T>* values = block.read(from + row * columns + first, count);
+  const std::int64_t rows = x.shape[0];
+  const std::int64_t columns = x.shape[1];
+  with_sums(x, sums, [=](const auto* from, auto* to) {
+    using T = Element<decltype(from)>;
+    // Each thread has its own columns and adds their rows in order. 64 columns are two or more
+    // cache lines, so that threads do not share one.
+    parallel_ranges(threads, columns, 64, [=](Range part) {
+      for (std::int64_t first = part.first; first < part.last; first += kBlock) {
+        const std::int64_t count = std::min(kBlock, part.last - first);
+        alignas(64) Wide<T> total[kBlock] = {};
+        Block<T> block;
+        for (std::int64_t row = 0; row < rows; ++row) {
+          const Wide<T>* values = block.read(from + row * columns + first, count);
 #pragma omp simd
-            for (std::int64_t i = 0; i < count; ++i) total[i] += values[i];
-          }
-          for (std::int64_t i = 0; i < count; ++i) to[first + i] = narrow<Sum>(total[i]);
+          for (std::int64_t i = 0; i < count; ++i) total[i] += values[i];
         }
-      });
+        for (std::int64_t i = 0; i < count; ++i) {
+          to[first + i] = narrow<Element<decltype(to)>>(total[i]);
+        }
+      }
     });
   });
 }
 
 void row_sums(int threads, ConstTensor x, Tensor sums) {
   require(x.shape.rank() == 2 && sums.elements() == x.shape[0], "one sum for each row");
-  dispatch_float(x.dtype, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    dispatch_float(sums.dtype, [&](auto sum_tag) {
-      using Sum = typename decltype(sum_tag)::type;
-      const T* from = x.as<T>();
-      Sum* to = sums.as<Sum>();
-      const std::int64_t columns = x.shape[1];
-      parallel_ranges(threads, x.shape[0], 16, [=](Range rows) {
-        Block<T> block;
-        for (std::int64_t row = rows.first; row < rows.last; ++row) {
-          Wide<T> total = 0;
-          for (std::int64_t column = 0; column < columns; column += kBlock) {
-            const std::int64_t count = std::min(kBlock, columns - column);
-            const Wide<T>* values = block.read(from + row * columns + column, count);
-            Wide<T> part = 0;
+  const std::int64_t columns = x.shape[1];
+  with_sums(x, sums, [=](const auto* from, auto* to) {
+    using T = Element<decltype(from)>;
+    parallel_ranges(threads, x.shape[0], 16, [=](Range rows) {
+      Block<T> block;
+      for (std::int64_t row = rows.first; row < rows.last; ++row) {
+        Wide<T> total = 0;
+        for (std::int64_t column = 0; column < columns; column += kBlock) {
+          const std::int64_t count = std::min(kBlock, columns - column);
+          const Wide<T>* values = block.read(from + row * columns + column, count);
+          Wide<T> part = 0;
 #pragma omp simd reduction(+ : part)
-            for (std::int64_t i = 0; i < count; ++i) part += values[i];
-            total += part;
-          }
-          to[row] = narrow<Sum>(total);
+          for (std::int64_t i = 0; i < count; ++i) part += values[i];
+          total += part;
         }
-      });
+        to[row] = narrow<Element<decltype(to)>>(total);
+      }
     });
   });
 }
