@@ -69,10 +69,21 @@ std::vector<std::string> replacement(const Axis& axis, const SuiteOverrides& ove
   return {};
 }
 
+/// Refuses a key that would mean nothing: none of the entry's devices has that axis.
+void require_meaning(const JsonNode& node, const Axis& axis, const ObjectReader& object) {
+  if (axis.only_on.empty()) return;
+  for (const JsonNode& device : object.required("device").one_or_more()) {
+    if (device.value() == axis.only_on) return;
+  }
+  node.fail("means something on the " + std::string(axis.only_on) +
+            " alone, which is none of this entry's devices; leave it out");
+}
+
 Column read_axis(const ObjectReader& object, const Axis& axis, std::string_view case_name,
                  const SuiteOverrides& overrides) {
   Column column{Column::Kind::key, std::string(axis.key), {}, &axis};
   if (const auto node = object.optional(column.name)) {
+    require_meaning(*node, axis, object);
     column.values = axis.choices.empty() ? read_integers(*node, axis.least, axis.most)
                                          : read_choices(*node, axis.choices);
   } else if (axis.fallback != nullptr) {
