@@ -78,7 +78,7 @@ class LoaderCase : public PreparedCase {
     return measurement;
   }
 
-  std::size_t memory_bytes() const override { return backend_->memory().total(); }
+  MemoryUse memory() const override { return backend_->memory(); }
 
  private:
   std::unique_ptr<Backend> backend_;

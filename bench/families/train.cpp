@@ -76,7 +76,7 @@ class TrainCase : public PreparedCase {
             {"skipped_steps", trainer_.state().skipped_steps}};
   }
 
-  std::size_t memory_bytes() const override { return backend_->memory().total(); }
+  MemoryUse memory() const override { return backend_->memory(); }
 
  protected:
   virtual void step() = 0;
@@ -107,12 +107,6 @@ class TrainCase : public PreparedCase {
     std::int64_t operations = 0;
     for (const OperationCost& each : cost.operations()) operations += each.calls;
     result.counters["operations_per_iteration"] = static_cast<double>(operations);
-    const MemoryUse memory = backend_->memory();
-    result.counters["allocations"] = static_cast<double>(memory.allocations);
-    for (const MemoryKind kind : kMemoryKinds) {
-      result.counters["memory_bytes_" + std::string(name_of(kind))] =
-          static_cast<double>(memory[kind]);
-    }
     result.counters["parameters"] =
         static_cast<double>(trainer_.model().layout().parameter_count());
     result.details["data"] = dataset_.name;

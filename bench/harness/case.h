@@ -7,6 +7,7 @@
 #include <string>
 
 #include "common/config/suite.h"
+#include "common/memory.h"
 #include "common/report/result.h"
 
 namespace trainbench {
@@ -27,7 +28,7 @@ class PreparedCase {
 
   /// Runs the work once and compares its outputs with the double-precision reference, at the very
   /// shapes, provider and layout that will be timed. Throws DeviceError where they differ. Fills
-  /// what the case costs (FLOPs, bytes, memory) and how exact it was into `result.counters`.
+  /// what the case costs (FLOPs, bytes) and how exact it was into `result.counters`.
   virtual void check(CaseResult& result) = 0;
 
   /// Runs `iterations` iterations. Nothing is allocated, and on a GPU nothing waits before the end.
@@ -37,8 +38,8 @@ class PreparedCase {
   /// where they show that the run was worthless (a NaN loss).
   virtual std::map<std::string, double> after_repetition() { return {}; }
 
-  /// Bytes of device memory held, so that the harness can bound what is kept prepared.
-  virtual std::size_t memory_bytes() const = 0;
+  /// Device memory held: for the report, and so that the harness can bound what is kept prepared.
+  virtual MemoryUse memory() const = 0;
 };
 
 struct RunEnvironment;

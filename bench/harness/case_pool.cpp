@@ -24,9 +24,9 @@ void CasePool::drop(std::size_t index) {
 
 void CasePool::evict() {
   std::size_t bytes = 0;
-  for (const Entry& entry : entries_) bytes += entry.prepared->memory_bytes();
+  for (const Entry& entry : entries_) bytes += entry.prepared->memory().total();
   while (entries_.size() > 1 && (entries_.size() > max_cases_ || bytes > max_bytes_)) {
-    bytes -= entries_.back().prepared->memory_bytes();
+    bytes -= entries_.back().prepared->memory().total();
     entries_.pop_back();
   }
 }

@@ -46,6 +46,14 @@ bool contained(CaseResult& result, Work&& work) {
   return false;
 }
 
+void add_memory(CaseResult& result, const MemoryUse& memory) {
+  for (const MemoryKind kind : kMemoryKinds) {
+    result.counters["memory_bytes_" + std::string(name_of(kind))] =
+        static_cast<double>(memory[kind]);
+  }
+  result.counters["allocations"] = static_cast<double>(memory.allocations);
+}
+
 /// Takes Google Benchmark's own figures for each repetition; prints nothing.
 class SampleCollector : public benchmark::BenchmarkReporter {
  public:
@@ -113,6 +121,7 @@ class Runner {
     Entry& entry = entries_[index];
     PreparedCase& prepared = pool_.get(index).prepared;
     prepared.check(entry.result);
+    add_memory(entry.result, prepared.memory());
     const WarmupResult warmup = warm_up(options_.warmup, [&](std::int64_t iterations) {
       return prepared.run(iterations).wall_seconds;
     });

@@ -12,7 +12,11 @@ class SizedCase : public PreparedCase {
   explicit SizedCase(std::size_t bytes) : bytes_(bytes) {}
   void check(CaseResult&) override {}
   Measurement run(std::int64_t) override { return {}; }
-  std::size_t memory_bytes() const override { return bytes_; }
+  MemoryUse memory() const override {
+    MemoryUse use;
+    use[MemoryKind::workspace] = bytes_;
+    return use;
+  }
 
  private:
   std::size_t bytes_;
@@ -43,7 +47,7 @@ TEST(CasePool, BoundsBytesButAlwaysHoldsTheOneInUse) {
   EXPECT_TRUE(pool.get(0).fresh);
 
   CasePool small([](std::size_t) { return std::make_unique<SizedCase>(500); }, 10, 100);
-  EXPECT_EQ(small.get(0).prepared.memory_bytes(), 500u);
+  EXPECT_EQ(small.get(0).prepared.memory().total(), 500u);
   EXPECT_FALSE(small.get(0).fresh);
 }
 

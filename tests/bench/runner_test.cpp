@@ -53,7 +53,9 @@ class FakeCase : public PreparedCase {
   }
 
   std::map<std::string, double> after_repetition() override { return {{"loss_last", 0.5}}; }
-  std::size_t memory_bytes() const override { return 1; }
+  MemoryUse memory() const override {
+    return {.bytes = {0, 0, 0, 12, 3}, .allocations = 2};  // activations and workspace
+  }
 
  private:
   Behaviour behaviour_;
@@ -90,6 +92,8 @@ TEST_F(RunnerTest, EachRepetitionIsASample) {
   const auto results = run_cases({named("plain")}, options());
   ASSERT_EQ(results.size(), 1u);
   EXPECT_EQ(results[0].status, Status::ok) << results[0].reason;
+  EXPECT_EQ(results[0].counters.at("memory_bytes_activations"), 12);
+  EXPECT_EQ(results[0].counters.at("memory_bytes_workspace"), 3);
   ASSERT_EQ(results[0].samples.size(), 4u);
   for (const Sample& sample : results[0].samples) {
     EXPECT_GE(sample.iterations, 2) << "5 ms of steps of at least 2 ms, warm-up allowing";
