@@ -155,7 +155,7 @@ class SuiteRun {
     for (CaseResult& result : report.results) {
       if (!result.samples.empty()) {
         result.simulated = environment_.devices.info(result.id.device).simulated;
-        settle_peaks(result);
+        environment_.devices.settle_peaks(result, threads_of(result.id));
       } else if (report.partial && result.status == Status::ok) {
         result.status = Status::skipped;
         result.reason = "interrupted before its first repetition";
@@ -169,14 +169,6 @@ class SuiteRun {
 
   const Peaks& peaks_for(const CaseId& id) {
     return environment_.devices.peaks(id.device, threads_of(id));
-  }
-
-  /// A row above its peak says that something disturbed the peak's measurement: it is taken again,
-  /// twice at most. What is above it even then stays marked.
-  void settle_peaks(CaseResult& result) {
-    for (int again = 0; again < 2 && add_rates(result, peaks_for(result.id)); ++again) {
-      environment_.devices.remeasure_peaks(result.id.device, threads_of(result.id));
-    }
   }
 
   static void save(const Report& report, const std::string& path, bool to_stdout) {

@@ -19,17 +19,6 @@
 namespace trainbench {
 namespace {
 
-struct VerifyOptions {
-  std::vector<std::string> devices{"all"};
-  std::vector<std::string> precisions;
-  int threads = 0;
-  std::uint64_t seed = 1;
-  std::string data;
-  std::string cpu_provider = "auto";
-  int gpu_index = 0;
-  bool json = false;
-};
-
 /// What is verified as one: all operations on small problems, or a training step of a workload.
 struct Part {
   std::string name;
@@ -188,13 +177,8 @@ std::vector<std::string> devices_of(const VerifyOptions& options) {
 /// The run of the command: what was asked for, and what came of it so far.
 class Verification {
  public:
-  explicit Verification(const VerifyOptions& options)
-      : options_(options),
-        environment_{.devices = Devices(
-                         {.gpu_index = options.gpu_index, .cpu_provider = options.cpu_provider}),
-                     .seed = options.seed,
-                     .data = options.data,
-                     .datasets = {}} {
+  Verification(const VerifyOptions& options, RunEnvironment& environment)
+      : options_(options), environment_(environment) {
     for (const std::string& name : options.precisions) {
       precisions_.push_back(precision_by_name(name));
     }
@@ -276,17 +260,30 @@ class Verification {
   }
 
   const VerifyOptions& options_;
-  RunEnvironment environment_;
+  RunEnvironment& environment_;
   std::vector<Precision> precisions_;
   std::vector<PartResult> results_;
 };
 
+struct VerifyFlags {
+  VerifyOptions options;
+  std::uint64_t seed = 1;
+  std::string data;
+  std::string cpu_provider = "auto";
+  int gpu_index = 0;
+};
+
 }  // namespace
+
+int verify(const VerifyOptions& options, RunEnvironment& environment) {
+  return Verification(options, environment).run();
+}
 
 void register_verify(CLI::App& app, std::function<int()>& action) {
   CLI::App* command = app.add_subcommand(
       "verify", "Check every operation and workload against references in double");
-  auto options = std::make_shared<VerifyOptions>();
+  auto flags = std::make_shared<VerifyFlags>();
+  VerifyOptions* options = &flags->options;
   command->add_option("--device", options->devices, "cpu, gpu or both; all")
       ->delimiter(',')
       ->check(CLI::IsMember({"cpu", "gpu", "all"}))
@@ -295,16 +292,24 @@ void register_verify(CLI::App& app, std::function<int()>& action) {
       ->delimiter(',');
   command->add_option("--threads", options->threads, "CPU threads; the physical cores there are")
       ->check(whole_number(1, 4096));
-  command->add_option("--seed", options->seed, "Seed of weights, data and samples")
+  command->add_option("--seed", flags->seed, "Seed of weights, data and samples")
       ->check(seed_number());
-  command->add_option("--data", options->data, "A folder of IDX files, or synthetic");
-  command->add_option("--cpu-provider", options->cpu_provider, "eigen, blas, onednn or auto")
+  command->add_option("--data", flags->data, "A folder of IDX files, or synthetic");
+  command->add_option("--cpu-provider", flags->cpu_provider, "eigen, blas, onednn or auto")
       ->check(CLI::IsMember({"eigen", "blas", "onednn", "auto"}))
       ->capture_default_str();
-  command->add_option("--gpu", options->gpu_index, "Index of the GPU to use")->check(gpu_index());
+  command->add_option("--gpu", flags->gpu_index, "Index of the GPU to use")->check(gpu_index());
   command->add_flag("--json", options->json, "Print JSON");
-  command->callback(
-      [options, &action] { action = [options] { return Verification(*options).run(); }; });
+  command->callback([flags, &action] {
+    action = [flags] {
+      RunEnvironment environment{
+          .devices = Devices({.gpu_index = flags->gpu_index, .cpu_provider = flags->cpu_provider}),
+          .seed = flags->seed,
+          .data = flags->data,
+          .datasets = {}};
+      return verify(flags->options, environment);
+    };
+  });
 }
 
 }  // namespace trainbench

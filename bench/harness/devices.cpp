@@ -1,8 +1,8 @@
 #include "bench/harness/devices.h"
 
-#include <algorithm>
 #include <cstdio>
 
+#include "bench/harness/rates.h"
 #include "cpu/cpu_backend.h"
 #include "cpu/peaks.h"
 #if TRAINBENCH_HAS_CUDA
@@ -66,6 +66,11 @@ nlohmann::ordered_json Devices::state(const std::string& device) {
 
 std::unique_ptr<Backend> Devices::open(const std::string& device, int threads) {
   info(device);
+  std::unique_ptr<Backend> backend = open_bare(device, threads);
+  return options_.wrap ? options_.wrap(std::move(backend)) : std::move(backend);
+}
+
+std::unique_ptr<Backend> Devices::open_bare(const std::string& device, int threads) const {
   if (device == "cpu") {
     return make_cpu_backend({.threads = threads, .provider = options_.cpu_provider});
   }
@@ -92,7 +97,7 @@ Peaks Devices::measure(const std::string& device, int threads) {
 #endif
 }
 
-const Peaks& Devices::peaks(const std::string& device, int threads) {
+Peaks& Devices::peaks(const std::string& device, int threads) {
   info(device);
   const auto key = peaks_key(device, threads);
   const auto known = peaks_.find(key);
@@ -100,13 +105,10 @@ const Peaks& Devices::peaks(const std::string& device, int threads) {
   return peaks_.emplace(key, measure(device, threads)).first->second;
 }
 
-void Devices::remeasure_peaks(const std::string& device, int threads) {
-  const Peaks again = measure(device, threads);
-  Peaks& kept = peaks_[peaks_key(device, threads)];
-  for (const auto& [precision, flops] : again.flops) {
-    kept.flops[precision] = std::max(kept.flops[precision], flops);
-  }
-  kept.bandwidth = std::max(kept.bandwidth, again.bandwidth);
+void Devices::settle_peaks(CaseResult& result, int threads) {
+  const std::string& device = result.id.device;
+  trainbench::settle_peaks(result, peaks(device, threads),
+                           [&] { return measure(device, threads); });
 }
 
 }  // namespace trainbench

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "common/backend.h"
+#include "common/report/result.h"
 #include "common/system/device_info.h"
 
 namespace trainbench {
@@ -18,6 +20,8 @@ class Devices {
     int gpu_index = 0;
     std::string cpu_provider = "auto";
     double peak_seconds = 0.1;  ///< how long each peak is measured
+    /// Put between each opened backend and its user: a test plants wrong results with it.
+    std::function<std::unique_ptr<Backend>(std::unique_ptr<Backend>)> wrap = nullptr;
   };
 
   Devices() = default;
@@ -39,11 +43,10 @@ class Devices {
   nlohmann::ordered_json state(const std::string& device);
 
   /// Measured peaks, once per device and thread count.
-  const Peaks& peaks(const std::string& device, int threads);
+  Peaks& peaks(const std::string& device, int threads);
 
-  /// Measures them again and keeps the larger of each: whatever disturbs a measurement only makes a
-  /// peak smaller.
-  void remeasure_peaks(const std::string& device, int threads);
+  /// Measures them again where the row lies above one (settle_peaks of rates.h).
+  void settle_peaks(CaseResult& result, int threads);
 
   /// Whether a device broke while its peaks were measured; standard error says how.
   bool peaks_failed() const { return peaks_failed_; }
@@ -56,6 +59,7 @@ class Devices {
   };
   const Probe& probe(const std::string& device);
   const Probe& present(const std::string& device);
+  std::unique_ptr<Backend> open_bare(const std::string& device, int threads) const;
   Peaks measure(const std::string& device, int threads);
   static std::pair<std::string, int> peaks_key(const std::string& device, int threads) {
     return {device, device == "cpu" ? threads : 0};

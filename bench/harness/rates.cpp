@@ -1,5 +1,6 @@
 #include "bench/harness/rates.h"
 
+#include <algorithm>
 #include <string_view>
 
 namespace trainbench {
@@ -52,6 +53,25 @@ bool add_rates(CaseResult& result, const Peaks& peaks) {
   }
   if (above_peak) result.details["above_peak"] = true;
   return above_peak;
+}
+
+Peaks larger(const Peaks& a, const Peaks& b) {
+  const auto merge = [](std::map<std::string, double> into,
+                        const std::map<std::string, double>& from) {
+    for (const auto& [precision, flops] : from) {
+      into[precision] = std::max(into[precision], flops);
+    }
+    return into;
+  };
+  return {.flops = merge(a.flops, b.flops),
+          .gemm = merge(a.gemm, b.gemm),
+          .bandwidth = std::max(a.bandwidth, b.bandwidth)};
+}
+
+void settle_peaks(CaseResult& result, Peaks& peaks, const std::function<Peaks()>& measure) {
+  for (int again = 0; again < 2 && add_rates(result, peaks); ++again) {
+    peaks = larger(peaks, measure());
+  }
 }
 
 }  // namespace trainbench

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+
 #include "common/report/result.h"
 #include "common/system/device_info.h"
 
@@ -11,5 +13,13 @@ namespace trainbench {
 /// a measured peak is marked in `details`, and true is returned: either the count or the peak is
 /// wrong.
 bool add_rates(CaseResult& result, const Peaks& peaks);
+
+/// The larger of each: whatever disturbs a measurement only makes a peak smaller.
+Peaks larger(const Peaks& a, const Peaks& b);
+
+/// A row above its peak says that something disturbed the peak's measurement: `measure` takes it
+/// again, twice at most, and `peaks` keeps the larger of each. What is above it even then stays
+/// marked.
+void settle_peaks(CaseResult& result, Peaks& peaks, const std::function<Peaks()>& measure);
 
 }  // namespace trainbench

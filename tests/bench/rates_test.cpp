@@ -46,6 +46,38 @@ TEST(Rates, ARateAboveThePeakIsMarked) {
   EXPECT_FALSE(result.details.contains("above_peak"));
 }
 
+TEST(Rates, APeakBelowARowIsMeasuredAgainUntilItIsNot) {
+  CaseResult result = measured("cpu");
+  Peaks kept = peaks(3e11);
+  int measurements = 0;
+  settle_peaks(result, kept, [&] { return peaks(1e11 * (3 + 2 * ++measurements)); });
+  EXPECT_EQ(measurements, 1) << "5e11 is above the row's 4e11";
+  EXPECT_EQ(kept.flops.at("fp32"), 5e11);
+  EXPECT_FALSE(result.details.contains("above_peak"));
+
+  settle_peaks(result, kept, [&] { return peaks(1e11 * ++measurements); });
+  EXPECT_EQ(measurements, 1) << "a row below its peak asks for nothing";
+}
+
+TEST(Rates, ARowAboveThePeakEvenThenStaysMarked) {
+  CaseResult result = measured("cpu");
+  Peaks kept = peaks(3e11);
+  int measurements = 0;
+  settle_peaks(result, kept, [&] { return peaks(1e11 * ++measurements); });
+  EXPECT_EQ(measurements, 2);
+  EXPECT_EQ(kept.flops.at("fp32"), 3e11) << "a worse measurement displaces none";
+  EXPECT_TRUE(result.details.at("above_peak").get<bool>());
+}
+
+TEST(Rates, LargerKeepsTheBestOfEach) {
+  const Peaks a{.flops = {{"fp32", 3}, {"bf16", 9}}, .gemm = {{"fp32", 2}}, .bandwidth = 7};
+  const Peaks b{.flops = {{"fp32", 4}, {"fp64", 1}}, .gemm = {{"fp32", 1}}, .bandwidth = 5};
+  const Peaks both = larger(a, b);
+  EXPECT_EQ(both.flops, (std::map<std::string, double>{{"fp32", 4}, {"bf16", 9}, {"fp64", 1}}));
+  EXPECT_EQ(both.gemm.at("fp32"), 2);
+  EXPECT_EQ(both.bandwidth, 7);
+}
+
 TEST(Rates, NoFractionOfAPeakThatWasNotMeasured) {
   CaseResult result = measured("cpu");
   add_rates(result, Peaks{});
