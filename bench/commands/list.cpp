@@ -8,6 +8,7 @@
 
 #include "common/config/families.h"
 #include "common/config/suite.h"
+#include "common/data/dataset.h"
 #include "common/models/workload.h"
 
 namespace trainbench {
@@ -22,7 +23,9 @@ struct ListOptions {
 
 nlohmann::ordered_json workload_json(const Workload& workload) {
   nlohmann::ordered_json row{{"description", workload.description},
+                             {"sizes", workload.sizes},
                              {"data", workload.dataset},
+                             {"data_source", default_source(workload.dataset)},
                              {"batch", workload.default_batch},
                              {"learning_rate", workload.learning_rate}};
   if (const auto* sgd = std::get_if<SgdOptions>(&workload.optimizer)) {

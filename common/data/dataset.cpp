@@ -152,15 +152,18 @@ Dataset make_synthetic_dataset(std::string_view kind_name, std::uint64_t seed, S
 
 std::filesystem::path fashion_mnist_folder() { return "/usr/share/datasets/fashion-mnist"; }
 
+std::string default_source(std::string_view kind_name) {
+  kind_by_name(kind_name);
+  std::error_code error;
+  return std::filesystem::is_directory(fashion_mnist_folder(), error) ? fashion_mnist_folder()
+                                                                      : "synthetic";
+}
+
 Dataset load_dataset(std::string_view kind_name, const std::string& source, std::uint64_t seed) {
   const DataKind& kind = kind_by_name(kind_name);
-  if (source == "synthetic") return make_synthetic_dataset(kind_name, seed);
-  if (!source.empty()) return read_dataset(kind, source, source);
-  std::error_code error;
-  if (!std::filesystem::is_directory(fashion_mnist_folder(), error)) {
-    return make_synthetic_dataset(kind_name, seed);
-  }
-  return read_dataset(kind, fashion_mnist_folder(), "fashion-mnist");
+  const std::string used = source.empty() ? default_source(kind_name) : source;
+  if (used == "synthetic") return make_synthetic_dataset(kind_name, seed);
+  return read_dataset(kind, used, source.empty() ? "fashion-mnist" : source);
 }
 
 }  // namespace trainbench

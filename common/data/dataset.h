@@ -36,6 +36,10 @@ struct Dataset {
 /// `seed` chooses the synthetic set. Throws InputError that names the file and what is wrong.
 Dataset load_dataset(std::string_view kind, const std::string& source, std::uint64_t seed);
 
+/// What load_dataset takes for data of that kind where it is given no source: the folder or
+/// "synthetic".
+std::string default_source(std::string_view kind);
+
 /// How many samples a synthetic set has; those of Fashion-MNIST unless told otherwise.
 struct SyntheticSize {
   std::int64_t train = 60000;

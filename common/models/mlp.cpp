@@ -4,14 +4,13 @@
 
 namespace trainbench {
 
-Mlp::Mlp(const ModelSizes& sizes, float input_scale, float input_shift)
-    : input_scale_(input_scale), input_shift_(input_shift) {
-  SizeReader reader("mlp", sizes);
-  inputs_ = reader.get("inputs", 784);
-  const std::int64_t hidden = reader.get("hidden", 2048);
-  const std::int64_t depth = reader.get("layers", 3, 256);
-  const std::int64_t classes = reader.get("classes", 10);
-  reader.finish();
+Mlp::Mlp(const Workload& workload, const ModelSizes& sizes)
+    : input_scale_(workload.input_scale), input_shift_(workload.input_shift) {
+  const SizeReader reader(workload, sizes);
+  inputs_ = reader.get("inputs");
+  const std::int64_t hidden = reader.get("hidden");
+  const std::int64_t depth = reader.get("layers", 256);
+  const std::int64_t classes = reader.get("classes");
 
   std::int64_t in = inputs_;
   for (std::int64_t i = 1; i <= depth; ++i) {

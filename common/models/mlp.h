@@ -7,12 +7,13 @@
 
 namespace trainbench {
 
+struct Workload;
+
 /// Multi-layer perceptron for classification: bytes -> hidden ReLU layers -> softmax cross-entropy.
 class Mlp : public Model {
  public:
-  /// Sizes: "inputs" (784), "hidden" (2048), "layers" (3, the last one included), "classes" (10).
-  /// Pixels p enter as p * input_scale + input_shift.
-  Mlp(const ModelSizes& sizes, float input_scale, float input_shift);
+  /// Sizes: "inputs", "hidden", "layers" (the last one included), "classes".
+  Mlp(const Workload& workload, const ModelSizes& sizes);
 
   const ParameterLayout& layout() const override { return layout_; }
   void allocate(Backend& backend, const Extent& extent) override;

@@ -4,24 +4,26 @@
 
 namespace trainbench {
 
-std::int64_t SizeReader::get(const std::string& name, std::int64_t fallback, std::int64_t most) {
-  known_.insert(name);
-  const auto found = sizes_.find(name);
-  if (found == sizes_.end()) return fallback;
-  if (found->second < 1 || found->second > most) {
-    throw InputError("size \"" + name + "\" of " + model_ + " is " + std::to_string(found->second) +
-                     "; it must be from 1 to " + std::to_string(most));
-  }
-  return found->second;
-}
-
-void SizeReader::finish() const {
-  for (const auto& [name, value] : sizes_) {
-    if (known_.contains(name)) continue;
+SizeReader::SizeReader(const Workload& workload, const ModelSizes& asked)
+    : model_(workload.name), sizes_(workload.sizes) {
+  for (const auto& [name, value] : asked) {
+    const auto known = sizes_.find(name);
+    if (known != sizes_.end()) {
+      known->second = value;
+      continue;
+    }
     std::string list;
-    for (const std::string& known : known_) list += (list.empty() ? "" : ", ") + known;
+    for (const auto& [own, ignored] : workload.sizes) list += (list.empty() ? "" : ", ") + own;
     throw InputError("model " + model_ + " has no size \"" + name + "\"; it has " + list);
   }
+}
+
+std::int64_t SizeReader::get(const std::string& name, std::int64_t most) const {
+  const auto found = sizes_.find(name);
+  require(found != sizes_.end(), "a model reads the sizes that its workload lists");
+  if (found->second >= 1 && found->second <= most) return found->second;
+  throw InputError("size \"" + name + "\" of " + model_ + " is " + std::to_string(found->second) +
+                   "; it must be from 1 to " + std::to_string(most));
 }
 
 const std::vector<Workload>& workloads() {
@@ -33,13 +35,14 @@ const std::vector<Workload>& workloads() {
        .description = "784-2048-2048-10 perceptron with ReLU",
        .dataset = "images28",
        .default_batch = 256,
+       .sizes = {{"inputs", 784}, {"hidden", 2048}, {"layers", 3}, {"classes", 10}},
        .optimizer = SgdOptions{.momentum = 0.9, .weight_decay = 0},
        .learning_rate = 0.05,
        .gradient_clip = 0,
        .input_scale = kPixelScale,
        .input_shift = kPixelShift,
        .make = [](const Workload& workload, const ModelSizes& sizes) -> std::unique_ptr<Model> {
-         return std::make_unique<Mlp>(sizes, workload.input_scale, workload.input_shift);
+         return std::make_unique<Mlp>(workload, sizes);
        }},
   };
   return table;

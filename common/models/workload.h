@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,22 +12,6 @@
 
 namespace trainbench {
 
-/// Reads a model's sizes and, at the end, throws InputError for a name that no size has.
-class SizeReader {
- public:
-  SizeReader(std::string_view model, const ModelSizes& sizes) : model_(model), sizes_(sizes) {}
-
-  /// The size of that name; throws InputError unless it is positive and at most `most`.
-  std::int64_t get(const std::string& name, std::int64_t fallback,
-                   std::int64_t most = std::int64_t{1} << 20);
-  void finish() const;
-
- private:
-  std::string model_;
-  const ModelSizes& sizes_;
-  std::set<std::string> known_;
-};
-
 /// What training a model means here: the one table that the program, its printed list and the
 /// PyTorch peer share. Weights and biases start uniform in +-1/sqrt(fan in).
 struct Workload {
@@ -36,12 +19,27 @@ struct Workload {
   std::string_view description;
   std::string_view dataset;  ///< the kind of data it trains on: "images28"
   std::int64_t default_batch;
+  ModelSizes sizes;  ///< the model's own
   OptimizerOptions optimizer;
   double learning_rate;
   double gradient_clip;  ///< largest norm of the gradient; 0: not clipped
   float input_scale;     ///< a byte p enters as p * input_scale + input_shift
   float input_shift;
   std::unique_ptr<Model> (*make)(const Workload&, const ModelSizes&);
+};
+
+/// The sizes of a workload's model where some of them were asked for otherwise.
+class SizeReader {
+ public:
+  /// Throws InputError for a name that no size of the model has.
+  SizeReader(const Workload& workload, const ModelSizes& asked);
+
+  /// The size of that name; throws InputError unless it is positive and at most `most`.
+  std::int64_t get(const std::string& name, std::int64_t most = std::int64_t{1} << 20) const;
+
+ private:
+  std::string model_;
+  ModelSizes sizes_;
 };
 
 const std::vector<Workload>& workloads();

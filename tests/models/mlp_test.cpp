@@ -22,10 +22,17 @@ constexpr float kShift = -0.8f;
 const ModelSizes kSizes{
     {"inputs", kInputs}, {"hidden", kHidden}, {"layers", 3}, {"classes", kClasses}};
 
+Workload scaled_workload() {
+  Workload workload = workload_by_name("mlp");
+  workload.input_scale = kScale;
+  workload.input_shift = kShift;
+  return workload;
+}
+
 /// A small model with a batch, on the CPU.
 struct SmallMlp {
   explicit SmallMlp(const Precision& precision, bool fused)
-      : model(kSizes, kScale, kShift),
+      : model(scaled_workload(), kSizes),
         parameters(*backend, model.layout(), precision, 5),
         batch{random_tensor(*backend, Shape{kBatch, 3, 4, 1}, DType::u8, 1, 0, 256),
               random_tensor(*backend, Shape{kBatch}, DType::i32, 2, 0, kClasses)},
@@ -161,7 +168,7 @@ TEST(Mlp, LogitsFollowTheDefinition) {
 }
 
 TEST(Mlp, HasTheParametersOfItsLayers) {
-  const Mlp mlp({}, kScale, kShift);
+  const Mlp mlp(scaled_workload(), {});
   const std::vector<ParameterSpec>& specs = mlp.layout().specs();
   ASSERT_EQ(specs.size(), 6u);
   EXPECT_EQ(specs[0].name, "linear1.weight");
@@ -177,14 +184,14 @@ TEST(Mlp, HasTheParametersOfItsLayers) {
 }
 
 TEST(Mlp, OneLayerIsALinearClassifier) {
-  const Mlp mlp({{"layers", 1}, {"inputs", 6}, {"classes", 3}}, kScale, kShift);
+  const Mlp mlp(scaled_workload(), {{"layers", 1}, {"inputs", 6}, {"classes", 3}});
   ASSERT_EQ(mlp.layout().specs().size(), 2u);
   EXPECT_EQ(mlp.layout().specs()[0].shape, Shape({3, 6}));
 }
 
 std::string refusal(const ModelSizes& sizes) {
   try {
-    const Mlp mlp(sizes, kScale, kShift);
+    const Mlp mlp(scaled_workload(), sizes);
   } catch (const InputError& error) {
     return error.what();
   }
