@@ -8,7 +8,7 @@ this machine for a while slows both. A round gives one ratio, of the medians of 
 over its repetitions. Printed are the rounds, the median ratio and an interval that holds the
 median of such ratios with at least 95 % probability (order statistics; needs 6 rounds, and with
 fewer the range is shown and called that). With --at-least R the exit code tells how the interval
-lies: 0 all above R, 1 all below, 3 on both sides.
+lies: 0 all above R, 1 all below, 3 on both sides. It is 2 where a program could not do its part.
 """
 
 import argparse
@@ -35,6 +35,7 @@ def parse_arguments():
     parser.add_argument("--precision", default="fp32")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--cpu-provider", default="auto")
+    parser.add_argument("--data", metavar="DIR", help="for both; trainbench's choice if left out")
     parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--repetitions", type=int, default=5, help="of each process")
     parser.add_argument("--min-time", type=float, default=0.5, help="least seconds of each")
@@ -45,24 +46,34 @@ def parse_arguments():
     return arguments
 
 
+class BadInput(Exception):
+    """One line that says which program could not do its part."""
+
+
 def run(command, environment):
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise BadInput(f"{command[0]}: {error.strerror}") from None
     if done.returncode != 0:
         lines = (done.stderr or done.stdout).strip().splitlines() or ["no message"]
-        sys.exit(f"compare_speed.py: {command[0]} ended with {done.returncode}: {lines[-1]}")
+        raise BadInput(f"{command[0]} ended with {done.returncode}: {lines[-1]}")
     return done.stdout
 
 
-def median_rate(text, prefix):
-    rates = [
-        row["samples_per_second"]
-        for row in json.loads(text)["benchmarks"]
-        if row.get("run_type") == "iteration"
-        and row["name"].startswith(prefix)
-        and "samples_per_second" in row
-    ]
+def median_rate(program, text, prefix):
+    try:
+        rates = [
+            row["samples_per_second"]
+            for row in json.loads(text)["benchmarks"]
+            if row.get("run_type") == "iteration"
+            and row["name"].startswith(prefix)
+            and "samples_per_second" in row
+        ]
+    except (ValueError, KeyError, TypeError):
+        raise BadInput(f"{program}: its result is not Google Benchmark's JSON") from None
     if not rates:
-        sys.exit(f"compare_speed.py: no samples_per_second of {prefix} in the results")
+        raise BadInput(f"{program}: no samples_per_second of {prefix} in its result")
     return statistics.median(rates)
 
 
@@ -70,6 +81,7 @@ class Contest:
     def __init__(self, arguments, folder):
         self.arguments = arguments
         self.name = f"train/{arguments.workload}/cpu/{arguments.precision}/batch:{arguments.batch}"
+        self.data = ["--data", arguments.data] if arguments.data else []
         self.suite = folder / "suite.json"
         self.result = folder / "result.json"
         case = {
@@ -97,9 +109,12 @@ class Contest:
 
     def trainbench(self):
         a = self.arguments
-        command = [a.trainbench, "run", self.suite, "--data", "synthetic", "--out", self.result]
-        run(command + ["--cpu-provider", a.cpu_provider], self.environment)
-        return median_rate(self.result.read_text(), self.name)
+        command = [a.trainbench, "run", self.suite, "--out", self.result]
+        command += ["--cpu-provider", a.cpu_provider, *self.data]
+        self.result.unlink(missing_ok=True)
+        run(command, self.environment)
+        text = self.result.read_text() if self.result.exists() else ""
+        return median_rate(a.trainbench, text, self.name)
 
     def pytorch(self):
         a = self.arguments
@@ -113,7 +128,8 @@ class Contest:
             "--min-time": a.min_time,
         }
         words = [str(word) for pair in flags.items() for word in pair]
-        return median_rate(run([a.python, PEER, *words], self.environment), self.name)
+        command = [a.python, PEER, *words, *self.data]
+        return median_rate(PEER.name, run(command, self.environment), self.name)
 
 
 def median_interval(values, confidence=0.95):
@@ -159,4 +175,8 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except BadInput as error:
+        print(f"compare_speed.py: {error}", file=sys.stderr)
+        sys.exit(2)

@@ -5,18 +5,22 @@
     VENV/bin/python scripts/peers/pytorch.py --trainbench build/trainbench --workload mlp \\
         --batch 256 --precision fp32 --threads 2 --device cpu
 
-Optimizer, learning rate, input scaling and initialization come from trainbench's own table. A step
-is what trainbench calls resident: batches of bytes lie in device memory, and converting them, the
-forward pass, the loss, the backward pass and the update are timed. The weights start from the same
-distribution, not from the same numbers.
+Sizes, data, optimizer, learning rate, input scaling and initialization come from trainbench's own
+table. A step is what trainbench calls resident: batches of bytes lie in device memory, and
+converting them, the forward pass, the loss, the backward pass and the update are timed. Both train
+on the same files; their order, the weights and a synthetic set are drawn from the same
+distributions, not from the same numbers.
 """
 
 import argparse
 import contextlib
 import datetime
+import gzip
 import json
 import math
+import pathlib
 import platform
+import struct
 import subprocess
 import sys
 import time
@@ -66,6 +70,7 @@ def parse_arguments():
     add = parser.add_argument
     add("--trainbench", required=True, metavar="PATH", help="the program to read the workload from")
     add("--workload", default="mlp", choices=sorted(MODELS))
+    add("--data", metavar="DIR", help="IDX files, or synthetic (default: trainbench's choice)")
     add("--batch", type=positive(int), help="samples a step (default: the workload's)")
     add("--precision", default="fp32", choices=PRECISIONS)
     add("--threads", type=positive(int), help="CPU threads (default: PyTorch's choice)")
@@ -89,15 +94,56 @@ def read_workload(program, name):
         ) from None
 
 
-def mlp():
-    return torch.nn.Sequential(
-        torch.nn.Flatten(),
-        torch.nn.Linear(784, 2048),
-        torch.nn.ReLU(),
-        torch.nn.Linear(2048, 2048),
-        torch.nn.ReLU(),
-        torch.nn.Linear(2048, 10),
-    )
+def read_idx(folder, stem):
+    """The bytes of an IDX file, plain or gzip: two zeros, type 8, the rank and the extents."""
+    for path, opened in ((folder / stem, open), (folder / f"{stem}.gz", gzip.open)):
+        if path.exists():
+            break
+    else:
+        raise BadInput(f"--data {folder}: no {stem} there, nor with .gz")
+    try:
+        with opened(path, "rb") as file:
+            content = file.read()
+        extents = struct.unpack_from(f">{content[3]}I", content, 4)
+        values = bytearray(content[4 + 4 * len(extents) :])
+        if content[:3] != b"\0\0\x08" or len(values) != math.prod(extents):
+            raise ValueError("no IDX file of bytes")
+    except (OSError, EOFError, ValueError, IndexError, struct.error) as error:
+        raise BadInput(f"--data: {path}: {error}") from None
+    return torch.frombuffer(values, dtype=torch.uint8).reshape(extents)
+
+
+def synthetic_images(count, classes):
+    """Like trainbench's: a quarter of the class's prototype, three quarters noise."""
+    labels = torch.arange(count) % classes
+    prototypes = torch.randint(0, 256, (classes, 28, 28), dtype=torch.int32)
+    noise = torch.randint(0, 256, (count, 28, 28), dtype=torch.int32)
+    return ((prototypes[labels] + 3 * noise) // 4).to(torch.uint8), labels
+
+
+def images28(source, count):
+    """That many training images and labels, in an order of their own."""
+    if source == "synthetic":
+        return synthetic_images(count, 10)
+    folder = pathlib.Path(source)
+    images = read_idx(folder, "train-images-idx3-ubyte")
+    labels = read_idx(folder, "train-labels-idx1-ubyte")
+    if images.shape[1:] != (28, 28) or labels.shape != images.shape[:1]:
+        raise BadInput(f"--data {folder}: not 28 x 28 images with a label each")
+    epochs = math.ceil(count / len(images))
+    order = torch.cat([torch.randperm(len(images)) for _ in range(epochs)])[:count]
+    return images[order], labels[order].long()
+
+
+DATA = {"images28": images28}
+
+
+def mlp(sizes):
+    widths = [sizes["inputs"], *[sizes["hidden"]] * (sizes["layers"] - 1), sizes["classes"]]
+    layers = [torch.nn.Flatten()]
+    for inputs, outputs in zip(widths, widths[1:]):
+        layers += [torch.nn.Linear(inputs, outputs), torch.nn.ReLU()]
+    return torch.nn.Sequential(*layers[:-1])
 
 
 MODELS = {"mlp": mlp}
@@ -134,17 +180,15 @@ class Training:
         self.scaler = torch.amp.GradScaler(device, enabled=precision == "fp16")
 
         torch.manual_seed(arguments.seed)
-        self.model = MODELS[arguments.workload]()
+        self.model = MODELS[arguments.workload](workload["sizes"])
         initialize(self.model)
         self.model.to(device, self.kind)
         self.optimizer = make_optimizer(self.model, workload)
         self.loss_function = torch.nn.CrossEntropyLoss()
+        samples, labels = DATA[workload["data"]](arguments.data, RESIDENT_BATCHES * arguments.batch)
         self.batches = [
-            (
-                torch.randint(0, 256, (arguments.batch, 28, 28, 1), dtype=torch.uint8).to(device),
-                torch.randint(0, 10, (arguments.batch,)).to(device),
-            )
-            for _ in range(RESIDENT_BATCHES)
+            (some.contiguous().to(device), theirs.contiguous().to(device))
+            for some, theirs in zip(samples.split(arguments.batch), labels.split(arguments.batch))
         ]
         self.steps = 0
 
@@ -231,6 +275,7 @@ def describe(arguments, workload):
             "threads": torch.get_num_threads(),
             "libraries": [line.strip(" -") for line in lines if "Intel(R)" in line],
             "seed": arguments.seed,
+            "data": arguments.data,
             "workload": workload,
             "argv": sys.argv[1:],
         },
@@ -259,12 +304,14 @@ def main():
             )
         workload = read_workload(arguments.trainbench, arguments.workload)
         arguments.batch = arguments.batch or workload["batch"]
+        arguments.data = arguments.data or workload["data_source"]
         prepare(arguments)
+        training = Training(arguments, workload)
     except BadInput as error:
         print(f"pytorch.py: {error}", file=sys.stderr)
         return 2
     context = describe(arguments, workload)
-    rows = list(measure(Training(arguments, workload), arguments))
+    rows = list(measure(training, arguments))
     json.dump({"context": context, "benchmarks": rows}, sys.stdout, indent=2, allow_nan=False)
     print()
     return 0
