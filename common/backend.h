@@ -10,73 +10,9 @@
 #include "common/core/precision.h"
 #include "common/core/tensor.h"
 #include "common/memory.h"
+#include "common/operations.h"
 
 namespace trainbench {
-
-/// Elementwise nonlinearities. GELU is the tanh form (Hendrycks and Gimpel, arXiv 1606.08415).
-enum class Activation : std::uint8_t { none, relu, gelu };
-
-/// Scalars that a step reads and writes in device memory, so that a recorded step can be replayed
-/// while they change. Lives in a u8 tensor of sizeof(StepState) bytes.
-struct StepState {
-  float learning_rate = 0;
-  float loss_scale = 1;            ///< factor on the loss gradient; the optimizer divides by it
-  std::int32_t step = 0;           ///< updates applied so far
-  std::int32_t clean_steps = 0;    ///< updates since the loss scale last changed
-  std::int32_t nonfinite = 0;      ///< 1: this step's gradients hold an Inf or NaN; no update
-  std::int32_t skipped_steps = 0;  ///< updates left out because of that
-};
-
-/// How the loss scale moves where it is enabled: halved after a non-finite gradient, doubled after
-/// `growth_interval` clean steps unless that overflows. Clean steps are counted either way.
-/// Micikevicius et al., "Mixed precision training", ICLR 2018; the constants are those of PyTorch's
-/// GradScaler.
-struct LossScaling {
-  bool enabled = false;
-  float initial = 65536.0f;
-  float growth = 2.0f;
-  float backoff = 0.5f;
-  std::int32_t growth_interval = 2000;
-};
-
-/// The product's form: C = op(A) op(B), or C += op(A) op(B).
-struct MatmulForm {
-  bool transpose_a = false;
-  bool transpose_b = false;
-  bool accumulate = false;
-  MathMode math = MathMode::exact;
-};
-
-/// What is done to the product on its way to memory; absent tensors and `none` mean "nothing".
-struct MatmulEpilogue {
-  ConstTensor bias;                           ///< [n], added to every row
-  Activation activation = Activation::none;   ///< then applied
-  Tensor saved;                               ///< out: what activation_backward needs of it
-  Activation gradient_of = Activation::none;  ///< or: multiply by this activation's derivative,
-  ConstTensor gradient_saved;                 ///< saved when that activation ran on [m, n]
-  Tensor bias_gradient;                       ///< out, [m]: sums of the rows of op(A)
-};
-
-/// One range of the flat parameter buffers, as an optimizer sees it. All have the same elements.
-struct ParameterUpdate {
-  Tensor master;         ///< weights in the master dtype
-  Tensor weights;        ///< their copy in the compute dtype; absent where layers read the master
-  ConstTensor gradient;  ///< in the master dtype, times the loss scale
-};
-
-/// v = momentum v + (g + decay w);  w -= rate v.
-struct SgdOptions {
-  double momentum = 0.9;
-  double weight_decay = 0;
-};
-
-/// Decoupled weight decay (Loshchilov and Hutter, ICLR 2019); Adam is its case without decay.
-struct AdamOptions {
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double epsilon = 1e-8;
-  double weight_decay = 0;
-};
 
 /// Which library or kernel served an operation: {"matmul 256x2048x784 NT f32", "onednn"}.
 struct Served {
@@ -121,9 +57,12 @@ class BatchChannel {
 /// they run in the order of the calls, and only synchronize(), copy_to_host() and
 /// DeviceTimer::seconds() wait. An object serves one case on one device and owns its memory.
 ///
-/// Shapes are named by their letters: m rows, n columns, k summed over, b samples, c classes.
-/// Operands of one operation have the compute dtype unless said otherwise; a `float` result is f64
-/// where the operands are. An operation that a device lacks throws Unsupported.
+/// Shapes are named by their letters: m rows, n columns, k summed over, b samples, c classes or
+/// channels, h x w pixels, f filters, t steps of a sequence, v entries of a vocabulary. Operands of
+/// one operation have the compute dtype unless said otherwise; a `float` result is f64 where the
+/// operands are. An operation that a device lacks throws Unsupported, as those defined here do.
+///
+/// "Results" below are overwritten; they may not overlap an operand unless said otherwise.
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -172,13 +111,121 @@ class Backend {
 
   // ---- Elementwise: the separate passes of a matmul's epilogue -------------------------------
 
-  virtual void add_bias(Tensor x, ConstTensor bias) = 0;  ///< x[m, n] += bias[n]
+  /// x[m, n] += bias[n]; or bias[g, n], each row of which belongs to m / g consecutive rows of x.
+  virtual void add_bias(Tensor x, ConstTensor bias) = 0;
   /// In place on x[m, n]; `saved` may be absent where no backward pass follows.
   virtual void activation_forward(Activation activation, Tensor x, Tensor saved) = 0;
   /// In place: dx[m, n] *= activation'(the x that was saved).
   virtual void activation_backward(Activation activation, ConstTensor saved, Tensor dx) = 0;
-  /// db[n] = column sums of dy[m, n]; db in the master dtype.
+  /// db[n] = column sums of dy[m, n], or db[g, n] = those of each m / g consecutive rows; db in the
+  /// master or the compute dtype.
   virtual void bias_gradient(ConstTensor dy, Tensor db) = 0;
+
+  /// y = a + b; y may be either of them. Any floating-point dtype.
+  virtual void add(ConstTensor a, ConstTensor b, Tensor y);
+  /// In place; the same call on a gradient is the backward pass.
+  virtual void dropout(const DropoutOptions& options, Tensor x, ConstTensor state);
+
+  // ---- Convolution and pooling ---------------------------------------------------------------
+
+  /// y[b, oh, ow, f] = x[b, h, w, c] * weights[f, kernel, kernel, c] + bias[f], or bias[b, f] for
+  /// one of its own an image; absent: none.
+  virtual void conv2d(const Window& window, ConstTensor x, ConstTensor weights, ConstTensor bias,
+                      Tensor y, MathMode math);
+  /// dx, from dy and the weights. With `accumulate`, dx += it.
+  virtual void conv2d_data_gradient(const Window& window, ConstTensor dy, ConstTensor weights,
+                                    Tensor dx, bool accumulate, MathMode math);
+  /// dw, in the master dtype; and, unless absent, db[f] = sums of dy over all pixels.
+  virtual void conv2d_weight_gradient(const Window& window, ConstTensor x, ConstTensor dy,
+                                      Tensor dw, Tensor db, MathMode math);
+  /// y = the window's largest x; `chosen` (u8, y's shape) = its place in the window, row-major,
+  /// the first of equals; absent where no backward pass follows.
+  virtual void max_pool(const Window& window, ConstTensor x, Tensor y, Tensor chosen);
+  virtual void max_pool_backward(const Window& window, ConstTensor chosen, ConstTensor dy,
+                                 Tensor dx);
+  /// y[b, c] = means of x[b, h, w, c] over the pixels.
+  virtual void average_pool(ConstTensor x, Tensor y);
+  virtual void average_pool_backward(ConstTensor dy, Tensor dx);
+  /// y[b, 2h, 2w, c] repeats each pixel of x[b, h, w, c] twice in both directions.
+  virtual void upsample(ConstTensor x, Tensor y);
+  virtual void upsample_backward(ConstTensor dy, Tensor dx);
+  /// y[m, n + k] = rows of a[m, n], each followed by that of b[m, k].
+  virtual void concat(ConstTensor a, ConstTensor b, Tensor y);
+  /// The reverse.
+  virtual void split(ConstTensor y, Tensor a, Tensor b);
+
+  // ---- Norms -------------------------------------------------------------------------------
+
+  /// Over the m rows of x[m, c], which is [b, h, w, c] for images. `residual` as x, or absent.
+  virtual void batch_norm(const BatchNormOptions& options, ConstTensor x,
+                          const NormWeights& weights, ConstTensor residual,
+                          const BatchNormState& state, Tensor y);
+  /// The same with the running statistics in the batch's place, which change nothing.
+  virtual void batch_norm_evaluate(const BatchNormOptions& options, ConstTensor x,
+                                   const NormWeights& weights, ConstTensor residual,
+                                   const BatchNormState& state, Tensor y);
+  /// From dy, and y where there was an activation, to dx, the weights' gradients and, unless
+  /// absent, dresidual. dx may be dy, and so may dresidual, but not both.
+  virtual void batch_norm_backward(const BatchNormOptions& options, ConstTensor x, ConstTensor y,
+                                   ConstTensor dy, ConstTensor gamma, const BatchNormState& state,
+                                   Tensor dx, Tensor dresidual, const NormGradients& gradients);
+  /// y = the normalised rows of x[m, n] (Ba, Kiros and Hinton, arXiv 1607.06450), times gamma plus
+  /// beta; first x += residual unless absent. mean[m], inverse[m] in the master dtype are kept for
+  /// the backward pass.
+  virtual void layer_norm(double epsilon, Tensor x, ConstTensor residual,
+                          const NormWeights& weights, Tensor mean, Tensor inverse, Tensor y);
+  /// dx = the gradient through the norm, plus `dresidual` unless absent, which dx may be.
+  virtual void layer_norm_backward(ConstTensor x, ConstTensor dy, ConstTensor gamma,
+                                   ConstTensor mean, ConstTensor inverse, ConstTensor dresidual,
+                                   Tensor dx, const NormGradients& gradients);
+  /// On x[b, h, w, c]; mean[b, groups], inverse[b, groups] in the master dtype.
+  virtual void group_norm(const GroupNormOptions& options, ConstTensor x,
+                          const NormWeights& weights, Tensor mean, Tensor inverse, Tensor y);
+  /// dx may be dy. With `accumulate`, dx += it, and dx is not dy.
+  virtual void group_norm_backward(const GroupNormOptions& options, ConstTensor x, ConstTensor dy,
+                                   const NormWeights& weights, ConstTensor mean,
+                                   ConstTensor inverse, bool accumulate, Tensor dx,
+                                   const NormGradients& gradients);
+
+  // ---- Sequences ---------------------------------------------------------------------------
+
+  /// inputs = from[b, t + 1] without its last, targets = without its first column, both i32, as
+  /// [b, t] or, with `time_major`, [t, b]. `from` is u8 or i32.
+  virtual void shift_tokens(ConstTensor from, bool time_major, Tensor inputs, Tensor targets);
+  /// y[m, n] = table[indices[m]], plus positions[row % t] unless absent (positions [t, n]).
+  virtual void embedding(ConstTensor indices, ConstTensor table, ConstTensor positions, Tensor y);
+  /// dtable[v, n] (+= with `accumulate`) and, unless absent, dpositions[t, n], in the master dtype,
+  /// summed in a fixed order.
+  virtual void embedding_backward(ConstTensor indices, ConstTensor dy, bool accumulate,
+                                  Tensor dtable, Tensor dpositions);
+  /// y[b, t, n] from qkv[b, t, 3n], a row of which holds q, k and v, each with all heads side by
+  /// side; logsum[b, heads, t] in the master dtype is kept for the backward pass. Holds no t x t
+  /// matrix (Dao, Fu, Ermon, Rudra and Re, NeurIPS 2022).
+  virtual void attention(const AttentionOptions& options, ConstTensor qkv, Tensor y, Tensor logsum,
+                         MathMode math);
+  /// dqkv from dy and what the forward pass read and left.
+  virtual void attention_backward(const AttentionOptions& options, ConstTensor qkv, ConstTensor y,
+                                  ConstTensor logsum, ConstTensor dy, Tensor dqkv, MathMode math);
+  /// The separate passes of attention: products of many small matrices, and the softmax between.
+  virtual void matmul_batched(const MatmulForm& form, const MatmulBatch& batch,
+                              const ConstMatrices& a, const ConstMatrices& b, const Matrices& c);
+  /// In place: softmax(scale x) of each row of x[m, t, t]; with `causal`, of its first row + 1
+  /// entries, the rest zero.
+  virtual void softmax(double scale, bool causal, Tensor x);
+  /// In place: dx = scale y (dy - sum of y dy over the row).
+  virtual void softmax_backward(double scale, ConstTensor y, Tensor dy);
+  /// All steps from state zero: step t's gates are inputs[t, b, 4h] + hidden[t - 1] weights[4h,
+  /// h]^T. `inputs` holds the bias already, and may be trace.gates.
+  virtual void lstm(ConstTensor inputs, ConstTensor weights, const LstmTrace& trace, MathMode math);
+  /// From dhidden[t, b, h], which is changed, to dgates[t, b, 4h]: the gradient of `inputs`.
+  virtual void lstm_backward(ConstTensor weights, const LstmTrace& trace, Tensor dhidden,
+                             Tensor dgates, MathMode math);
+  /// The separate passes of an LSTM, one step each: on gates[b, 4h] in place, cells[b, h] and
+  /// previous[b, h] (absent: zero) in the master dtype, to hidden[b, h].
+  virtual void lstm_cell(Tensor gates, ConstTensor previous, Tensor cells, Tensor hidden);
+  /// dgates from dhidden[b, h] and dcells[b, h], which becomes that of `previous`; master dtype.
+  virtual void lstm_cell_backward(ConstTensor gates, ConstTensor previous, ConstTensor cells,
+                                  ConstTensor dhidden, Tensor dcells, Tensor dgates);
 
   // ---- Loss --------------------------------------------------------------------------------
 
@@ -187,6 +234,16 @@ class Backend {
   /// outside [0, c) gives a NaN loss.
   virtual void softmax_cross_entropy(ConstTensor logits, ConstTensor labels, Tensor losses,
                                      Tensor gradient, ConstTensor state) = 0;
+  /// losses[b] = means over a sample of (prediction - target)^2, float; and, unless absent,
+  /// gradient = 2 (prediction - target) * loss_scale / elements. prediction, target, gradient: one
+  /// shape.
+  virtual void mean_squared_error(ConstTensor prediction, ConstTensor target, Tensor losses,
+                                  Tensor gradient, ConstTensor state);
+  /// A diffusion model's batch from bytes[b, h, w, c]: x = byte scale + shift; times[b] (i32) and
+  /// normal noise from the Philox streams of state.seed and step; noisy = signal[times] x +
+  /// noise[times] noise. Element i's noise is normal[half word i] of the step's stream.
+  virtual void diffuse(ConstTensor bytes, float scale, float shift, const DiffusionTables& tables,
+                       ConstTensor state, Tensor noisy, Tensor noise, Tensor times);
   /// mean[1] of values[b], both float; summed in a fixed order.
   virtual void mean(ConstTensor values, Tensor mean) = 0;
 
@@ -194,7 +251,12 @@ class Backend {
 
   /// state.nonfinite = 1 if any gradient is Inf or NaN; else left as it is.
   virtual void check_finite(ConstTensor gradients, Tensor state) = 0;
-  /// Both updates read rate, scale and step from `state` and do nothing where nonfinite is set.
+  /// state.clip_factor = min(1, max_norm / norm), norm being that of the gradients
+  /// times gradient_scale / loss_scale;
+  /// state.nonfinite = 1 where it is Inf or NaN. Summed in a fixed order.
+  virtual void clip_gradients(ConstTensor gradients, double max_norm, Tensor state);
+  /// Both updates read rate, scale, clip factor and step from `state` and do nothing where
+  /// nonfinite is set.
   virtual void sgd(const SgdOptions& options, const ParameterUpdate& update, Tensor velocity,
                    ConstTensor state) = 0;
   virtual void adamw(const AdamOptions& options, const ParameterUpdate& update, Tensor first_moment,

@@ -78,7 +78,7 @@ void CpuBackend::sgd(const SgdOptions& options, const ParameterUpdate& update, T
   if (read(state).nonfinite != 0) return;
   dispatch_float(update.master.dtype, [&](auto tag) {
     using W = Wide<typename decltype(tag)::type>;
-    const W unscale = W{1} / static_cast<W>(read(state).loss_scale);
+    const W unscale = static_cast<W>(read(state).gradient_factor());
     const W rate = static_cast<W>(read(state).learning_rate);
     const W momentum = static_cast<W>(options.momentum);
     const W decay = static_cast<W>(options.weight_decay);
@@ -102,7 +102,7 @@ void CpuBackend::adamw(const AdamOptions& options, const ParameterUpdate& update
     using W = Wide<typename decltype(tag)::type>;
     const double rate = read(state).learning_rate;
     const double updates = read(state).step + 1;
-    const W unscale = W{1} / static_cast<W>(read(state).loss_scale);
+    const W unscale = static_cast<W>(read(state).gradient_factor());
     const W keep = static_cast<W>(1 - rate * options.weight_decay);
     const W size = static_cast<W>(rate / (1 - std::pow(options.beta1, updates)));
     const W correction = static_cast<W>(1 / std::sqrt(1 - std::pow(options.beta2, updates)));

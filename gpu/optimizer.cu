@@ -43,7 +43,7 @@ struct SgdRule {
     T unscale;
   };
   __device__ Step step(const StepState& state) const {
-    return {static_cast<T>(state.learning_rate), T{1} / static_cast<T>(state.loss_scale)};
+    return {static_cast<T>(state.learning_rate), static_cast<T>(state.gradient_factor())};
   }
   static constexpr bool kSecondMoment = false;
 
@@ -74,7 +74,7 @@ struct AdamRule {
   };
   __device__ Step step(const StepState& state) const {
     const T t = static_cast<T>(state.step + 1);
-    return {static_cast<T>(state.learning_rate), T{1} / static_cast<T>(state.loss_scale),
+    return {static_cast<T>(state.learning_rate), static_cast<T>(state.gradient_factor()),
             T{-1} / expm1(t * log_beta1), T{-1} / expm1(t * log_beta2)};
   }
   static constexpr bool kSecondMoment = true;

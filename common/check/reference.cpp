@@ -163,7 +163,7 @@ Updated sgd_update(const SgdOptions& options, const StepState& state, const Upda
   const double u = working_roundoff(master);
   const double tiny = underflow_error(master);
   const double carried = options.momentum * old.first;
-  const double gradient = old.gradient / static_cast<double>(state.loss_scale);
+  const double gradient = old.gradient * static_cast<double>(state.gradient_factor());
   const double decay = options.weight_decay * old.weight;
   const double velocity = carried + gradient + decay;
   const double velocity_error =
@@ -185,7 +185,7 @@ Updated adamw_update(const AdamOptions& options, const StepState& state, const U
   const double step = static_cast<double>(state.step) + 1;
   const double correction1 = 1 - std::pow(options.beta1, step);
   const double correction2 = 1 - std::pow(options.beta2, step);
-  const double gradient = old.gradient / static_cast<double>(state.loss_scale);
+  const double gradient = old.gradient * static_cast<double>(state.gradient_factor());
 
   const double carried = options.beta1 * old.first;
   const double fresh = (1 - options.beta1) * gradient;

@@ -4,11 +4,13 @@
 
 namespace trainbench {
 
-/// How a pass over a model computes: on what, in which arithmetic, fused or by separate operations.
+/// How a pass over a model computes: on what, in which arithmetic, fused or by separate operations,
+/// to train or to evaluate.
 struct Pass {
   Backend& backend;
   MathMode math = MathMode::exact;
   bool fused = true;
+  bool training = true;  ///< false: norms use their running statistics, nothing is dropped
 };
 
 /// What memory a layer or model needs.

@@ -7,9 +7,9 @@ namespace trainbench {
 Linear::Linear(ParameterLayout& layout, const std::string& name, std::int64_t in, std::int64_t out,
                Activation activation)
     : out_(out), activation_(activation) {
-  const double bound = 1.0 / std::sqrt(static_cast<double>(in));
-  weight_ = layout.add(name + ".weight", Shape{out, in}, bound);
-  bias_ = layout.add(name + ".bias", Shape{out}, bound);
+  const auto initial = Initial::uniform(1.0 / std::sqrt(static_cast<double>(in)));
+  weight_ = layout.add(name + ".weight", Shape{out, in}, initial);
+  bias_ = layout.add(name + ".bias", Shape{out}, initial);
 }
 
 void Linear::allocate(Backend& backend, const Extent& extent) {

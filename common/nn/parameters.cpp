@@ -1,11 +1,33 @@
 #include "common/nn/parameters.h"
 
+#include <cmath>
+#include <numbers>
+
 #include "common/core/philox.h"
 
 namespace trainbench {
+namespace {
 
-std::size_t ParameterLayout::add(std::string name, Shape shape, double bound) {
-  specs_.push_back({std::move(name), shape, bound, elements_});
+/// The index-th value of a parameter. Normal ones by Box and Muller (Ann. Math. Statist. 29, 1958).
+double initial_value(const Initial& initial, const Philox& random, std::uint64_t index) {
+  switch (initial.kind) {
+    case Initial::Kind::uniform:
+      return random.uniform(index, -initial.spread, initial.spread);
+    case Initial::Kind::normal: {
+      const double radius = std::sqrt(-2 * std::log(1 - random.uniform(2 * index)));
+      return initial.spread * radius *
+             std::cos(2 * std::numbers::pi * random.uniform(2 * index + 1));
+    }
+    case Initial::Kind::constant:
+      return initial.value;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::size_t ParameterLayout::add(std::string name, Shape shape, const Initial& initial) {
+  specs_.push_back({std::move(name), shape, initial, elements_});
   parameter_count_ += shape.elements();
   elements_ += (shape.elements() + kAlignment - 1) / kAlignment * kAlignment;
   return specs_.size() - 1;
@@ -20,7 +42,7 @@ std::vector<double> ParameterLayout::initial_values(std::uint64_t seed) const {
     const std::int64_t count = spec.shape.elements();
 #pragma omp parallel for schedule(static)
     for (std::int64_t i = 0; i < count; ++i) {
-      first[i] = random.uniform(static_cast<std::uint64_t>(i), -spec.bound, spec.bound);
+      first[i] = initial_value(spec.initial, random, static_cast<std::uint64_t>(i));
     }
   }
   return values;

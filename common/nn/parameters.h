@@ -8,11 +8,25 @@
 
 namespace trainbench {
 
+/// How a parameter starts: uniform in [-spread, spread), normal of standard deviation `spread`, or
+/// everywhere `value`.
+struct Initial {
+  enum class Kind : std::uint8_t { uniform, normal, constant };
+
+  static Initial uniform(double bound) { return {Kind::uniform, bound, 0}; }
+  static Initial normal(double deviation) { return {Kind::normal, deviation, 0}; }
+  static Initial constant(double value) { return {Kind::constant, 0, value}; }
+
+  Kind kind = Kind::constant;
+  double spread = 0;
+  double value = 0;
+};
+
 /// One weight or bias of a model: where it lies in the flat buffers and how it starts.
 struct ParameterSpec {
   std::string name;
   Shape shape;
-  double bound = 0;         ///< initial values are uniform in [-bound, bound)
+  Initial initial;
   std::int64_t offset = 0;  ///< first element in each flat buffer
 };
 
@@ -24,7 +38,7 @@ class ParameterLayout {
   static constexpr std::int64_t kAlignment = 64;
 
   /// Appends a parameter and returns its index.
-  std::size_t add(std::string name, Shape shape, double bound);
+  std::size_t add(std::string name, Shape shape, const Initial& initial);
 
   const std::vector<ParameterSpec>& specs() const { return specs_; }
   /// Elements of a flat buffer, gaps included.

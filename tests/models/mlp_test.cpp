@@ -179,8 +179,10 @@ TEST(Mlp, HasTheParametersOfItsLayers) {
   EXPECT_EQ(specs[5].name, "linear3.bias");
   EXPECT_EQ(mlp.layout().parameter_count(),
             784 * 2048 + 2048 + 2048 * 2048 + 2048 + 2048 * 10 + 10);
-  for (const std::size_t i : {0, 1}) EXPECT_DOUBLE_EQ(specs[i].bound, 1 / std::sqrt(784.0));
-  for (const std::size_t i : {2, 3, 4, 5}) EXPECT_DOUBLE_EQ(specs[i].bound, 1 / std::sqrt(2048.0));
+  for (const std::size_t i : {0, 1})
+    EXPECT_DOUBLE_EQ(specs[i].initial.spread, 1 / std::sqrt(784.0));
+  for (const std::size_t i : {2, 3, 4, 5})
+    EXPECT_DOUBLE_EQ(specs[i].initial.spread, 1 / std::sqrt(2048.0));
 }
 
 TEST(Mlp, OneLayerIsALinearClassifier) {

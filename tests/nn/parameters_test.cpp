@@ -14,9 +14,9 @@ namespace {
 
 ParameterLayout two_parameters() {
   ParameterLayout layout;
-  layout.add("first", Shape{3, 5}, 0.5);
-  layout.add("second", Shape{64}, 2);
-  layout.add("third", Shape{65}, 1);
+  layout.add("first", Shape{3, 5}, Initial::uniform(0.5));
+  layout.add("second", Shape{64}, Initial::uniform(2));
+  layout.add("third", Shape{65}, Initial::uniform(1));
   return layout;
 }
 
@@ -39,7 +39,7 @@ TEST(ParameterLayout, InitialValuesAreAFunctionOfTheSeedAlone) {
     for (std::int64_t i = 0; i < spec.shape.elements(); ++i) {
       const std::uint32_t word = Philox(42, p).word(static_cast<std::uint64_t>(i));
       expected[static_cast<std::size_t>(spec.offset + i)] =
-          -spec.bound + 2 * spec.bound * (static_cast<double>(word) / 0x1p32);
+          -spec.initial.spread + 2 * spec.initial.spread * (static_cast<double>(word) / 0x1p32);
     }
   }
   const int threads = omp_get_max_threads();
