@@ -4,16 +4,21 @@
 #include <cstdio>
 #include <ctime>
 #include <iostream>
+#include <map>
 #include <memory>
 
 #include "bench/harness/gbench_flags.h"
 #include "bench/harness/google_context.h"
 #include "bench/harness/interrupt.h"
 #include "bench/harness/number_flags.h"
+#include "bench/harness/process_run.h"
 #include "bench/harness/rates.h"
 #include "bench/harness/run_context.h"
 #include "bench/harness/run_environment.h"
 #include "bench/harness/runner.h"
+#include "bench/harness/test_fault.h"
+#include "bench/harness/worker_job.h"
+#include "common/config/spelling.h"
 #include "common/config/suite.h"
 #include "common/models/workload.h"
 #include "common/report/atomic_file.h"
@@ -21,6 +26,7 @@
 #include "common/report/json.h"
 #include "common/report/table.h"
 #include "common/system/machine.h"
+#include "common/system/unique_folder.h"
 
 namespace trainbench {
 namespace {
@@ -29,11 +35,17 @@ constexpr int kGood = 0;
 constexpr int kFailed = 1;
 constexpr int kInterrupted = 130;
 
+/// Seconds that reading the data and checking the largest cases by double loops may take.
+constexpr double kTimeLimit = 300;
+
 struct RunOptions {
   std::string suite = "quick";
   SuiteOverrides overrides;
-  int repetitions = 0;  // 0: the suite's
-  double min_time = 0;  // 0: the suite's
+  int repetitions = 0;    // 0: the suite's
+  double min_time = 0;    // 0: the suite's
+  int processes = 0;      // 0: all in this one
+  double time_limit = 0;  // 0: kTimeLimit and ten repetitions more
+  std::string job;        // a worker's: what it has to do
   std::uint64_t seed = 1;
   std::string data;
   std::string out;
@@ -73,44 +85,53 @@ class SuiteRun {
     require_allowed_output();
     require_some_device();
     require_named_data();
+    require_a_repetition_each();
     const InterruptGuard guard;
     const std::string path = options_.out.empty() ? default_output() : options_.out;
     const bool to_stdout = path == "-";
-    std::unique_ptr<Journal> journal;
-    if (!to_stdout) {
-      prepare_output(path);
-      journal = std::make_unique<Journal>(path + ".journal");
-    }
+    if (!to_stdout) prepare_output(path);
 
     Report report;
     report.google_context = google_context(executable_path());
-    report.context = run_context(suite_,
-                                 {.command = options_.command,
-                                  .seed = options_.seed,
-                                  .data = options_.data,
-                                  .cpu_provider = options_.cpu_provider,
-                                  .interleaved = interleaved()},
-                                 environment_.devices);
-    RunnerOptions runner{.prepare =
-                             [this](const SuiteCase& wanted) {
-                               return family_factory(wanted.id.family)(wanted, environment_);
-                             },
-                         .repetitions = suite_.repetitions,
-                         .min_time = suite_.min_time,
-                         .interleave = interleaved(),
-                         .google_benchmark_flags = options_.google_benchmark_flags};
-    if (journal) {
-      runner.on_sample = [&](const CaseResult& result, const Sample& sample) {
-        journal->append(result.id, sample);
-      };
+    report.context = run_context(suite_, settings(), environment_.devices);
+    std::unique_ptr<Journal> journal;
+    std::string folder;
+    if (options_.processes > 0) {
+      folder = make_unique_folder(to_stdout ? temporary_prefix() : path + ".parts-");
+      report.results = run_in_processes(suite_.cases, process_options(folder));
+    } else {
+      if (!to_stdout) journal = std::make_unique<Journal>(journal_path(path));
+      report.results = run_cases(suite_.cases, runner_options(journal.get()));
     }
-    report.results = run_cases(suite_.cases, runner);
     report.partial = interrupted();
     complete(report);
     save(report, path, to_stdout);
     if (journal) journal->remove();
+    if (!folder.empty()) std::filesystem::remove_all(folder);
     show(report, path, to_stdout);
     return exit_code(report);
+  }
+
+  /// As a worker of such a run: does its job and leaves all else to the run.
+  int work() {
+    const WorkerJob job = read_job(options_.job);
+    const InterruptGuard guard;
+    Journal journal(journal_path(job.out));
+    RunnerOptions runner = runner_options(&journal);
+    runner.own_repetitions = {job.repetitions.begin(), job.repetitions.end()};
+    runner.process = job.process;
+    runner.progress = job.progress;
+    runner.stop_at_gpu_failure = true;
+    Report report;
+    report.results = run_cases(cases_of(job), runner);
+    report.partial = interrupted();
+    // What it did not come to is for others to measure.
+    std::erase_if(report.results, [](const CaseResult& result) {
+      return result.status == Status::ok && result.samples.empty();
+    });
+    write_file_atomically(job.out, to_json(report));
+    journal.remove();
+    return report.partial ? kInterrupted : kGood;
   }
 
  private:
@@ -118,6 +139,73 @@ class SuiteRun {
     const auto& flags = options_.google_benchmark_flags;
     return std::find(flags.begin(), flags.end(), "--benchmark_enable_random_interleaving=false") ==
            flags.end();
+  }
+
+  RunSettings settings() const {
+    return {.command = options_.command,
+            .seed = options_.seed,
+            .data = options_.data,
+            .cpu_provider = options_.cpu_provider,
+            .interleaved = interleaved(),
+            .processes = options_.processes,
+            .test_fault = test_fault()};
+  }
+
+  RunnerOptions runner_options(Journal* journal) {
+    RunnerOptions runner{.prepare =
+                             [this](const SuiteCase& wanted) {
+                               return with_test_fault(
+                                   family_factory(wanted.id.family)(wanted, environment_),
+                                   wanted.id);
+                             },
+                         .repetitions = suite_.repetitions,
+                         .min_time = suite_.min_time,
+                         .interleave = interleaved(),
+                         .google_benchmark_flags = options_.google_benchmark_flags};
+    if (journal != nullptr) {
+      runner.on_begin = [journal](const CaseId& id) { journal->begin(id); };
+      runner.on_checked = [journal](const CaseResult& result) { journal->checked(result); };
+      runner.on_sample = [journal](const CaseResult& result, const Sample& sample) {
+        journal->append(result.id, sample);
+      };
+    }
+    return runner;
+  }
+
+  ProcessRunOptions process_options(const std::string& folder) const {
+    ProcessRunOptions processes{.processes = options_.processes,
+                                .repetitions = suite_.repetitions,
+                                .time_limit = options_.time_limit > 0
+                                                  ? options_.time_limit
+                                                  : kTimeLimit + 10 * suite_.min_time,
+                                .command = options_.command,
+                                .folder = folder};
+    processes.command.front() = executable_path();
+    return processes;
+  }
+
+  static std::string temporary_prefix() {
+    return (std::filesystem::temp_directory_path() / "trainbench-").string();
+  }
+
+  /// The suite's cases in a job's order.
+  std::vector<SuiteCase> cases_of(const WorkerJob& job) const {
+    std::map<std::string, const SuiteCase*> by_name;
+    for (const SuiteCase& each : suite_.cases) by_name[each.id.full_name()] = &each;
+    std::vector<SuiteCase> cases;
+    for (const auto& [name, repetitions] : job.repetitions) {
+      const auto found = by_name.find(name);
+      if (found == by_name.end()) throw InputError(options_.job + ": no case " + in_quotes(name));
+      cases.push_back(*found->second);
+    }
+    return cases;
+  }
+
+  void require_a_repetition_each() const {
+    if (options_.processes <= suite_.repetitions) return;
+    throw InputError("--processes " + std::to_string(options_.processes) + ": more than the " +
+                     std::to_string(suite_.repetitions) +
+                     " repetitions to share; raise --repetitions");
   }
 
   void require_allowed_output() const {
@@ -230,6 +318,17 @@ void register_run(CLI::App& app, const std::vector<std::string>& command_line,
       ->check(whole_number(1, 1000));
   command->add_option("--min-time", options->min_time, "Least seconds of one sample")
       ->check(real_number(1e-9, 600));
+  CLI::Option* processes =
+      command
+          ->add_option("--processes", options->processes,
+                       "Child processes that share the repetitions; a crash costs one case")
+          ->check(whole_number(1, 1000));
+  command
+      ->add_option("--time-limit", options->time_limit,
+                   "Most seconds that preparing a case or a repetition of it may take")
+      ->check(real_number(1e-3, 1e6))
+      ->needs(processes);
+  command->add_option("--job", options->job)->group("");  // what a run gives its workers
   command->add_option("--seed", options->seed, "Seed of weights, data order and synthetic data")
       ->check(seed_number());
   command->add_option("--data", options->data, "A folder of IDX files, or synthetic");
@@ -247,7 +346,8 @@ void register_run(CLI::App& app, const std::vector<std::string>& command_line,
   command->callback([options, &action] {
     action = [options] {
       require_allowed_flags(options->google_benchmark_flags);
-      return SuiteRun(*options).run();
+      SuiteRun run(*options);
+      return options->job.empty() ? run.run() : run.work();
     };
   });
 }

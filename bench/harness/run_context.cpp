@@ -85,26 +85,30 @@ void finish_device_context(nlohmann::ordered_json& list, Devices& devices) {
 
 nlohmann::ordered_json run_context(const Suite& suite, const RunSettings& settings,
                                    Devices& devices) {
-  return {{"suite", suite.name},
-          {"build", build_info()},
-          {"machine", machine_info()},
-          {"devices", device_context(suite, devices)},
-          {"cpu_providers", provider_context()},
-          {"settings",
-           {{"command", settings.command},
-            {"seed", settings.seed},
-            {"data", settings.data.empty() ? "default" : settings.data},
-            {"repetitions", suite.repetitions},
-            {"min_time", suite.min_time},
-            {"cpu_provider", settings.cpu_provider},
-            {"interleaved", settings.interleaved}}},
-          {"warmup_rule", warmup_context()},
-          {"clock", clock_context()},
-          {"initial_weights", "uniform in +-1/sqrt(fan in), Philox4x32-10 by seed and index"},
-          {"flop_model",
-           "2MNK a product; no input gradient for the first layer; no recomputation; bytes: each "
-           "operand of an operation once"},
-          {"peak_source", "measured at the start of the run: register-only loops, triad"}};
+  nlohmann::ordered_json context{
+      {"suite", suite.name},
+      {"build", build_info()},
+      {"machine", machine_info()},
+      {"devices", device_context(suite, devices)},
+      {"cpu_providers", provider_context()},
+      {"settings",
+       {{"command", settings.command},
+        {"seed", settings.seed},
+        {"data", settings.data.empty() ? "default" : settings.data},
+        {"repetitions", suite.repetitions},
+        {"min_time", suite.min_time},
+        {"cpu_provider", settings.cpu_provider},
+        {"interleaved", settings.interleaved},
+        {"processes", settings.processes}}},
+      {"warmup_rule", warmup_context()},
+      {"clock", clock_context()},
+      {"initial_weights", "uniform in +-1/sqrt(fan in), Philox4x32-10 by seed and index"},
+      {"flop_model",
+       "2MNK a product; no input gradient for the first layer; no recomputation; bytes: each "
+       "operand of an operation once"},
+      {"peak_source", "measured at the start of the run: register-only loops, triad"}};
+  if (!settings.test_fault.empty()) context["test_fault"] = settings.test_fault;
+  return context;
 }
 
 }  // namespace trainbench

@@ -16,6 +16,8 @@ struct RunSettings {
   std::string data;  ///< --data; empty: the default
   std::string cpu_provider;
   bool interleaved = true;
+  int processes = 0;       ///< --processes; 0: all in one
+  std::string test_fault;  ///< bench/harness/test_fault.h; empty: none
 };
 
 /// CPU threads of a case: its own, or the physical cores that may be used; 0 on a GPU.

@@ -21,6 +21,7 @@ constexpr std::size_t kMaxPrepared = 24;
 struct Entry {
   const SuiteCase* wanted = nullptr;
   CaseResult result;
+  int repetitions = 0;
   std::int64_t iterations = 1;  ///< of one repetition
   double seconds_per_iteration = 0;
 
@@ -93,6 +94,8 @@ class Runner {
       Entry entry;
       entry.wanted = &wanted;
       entry.result.id = wanted.id;
+      const auto own = options.own_repetitions.find(wanted.id.full_name());
+      entry.repetitions = own == options.own_repetitions.end() ? options.repetitions : own->second;
       entries_.push_back(std::move(entry));
     }
   }
@@ -108,13 +111,25 @@ class Runner {
 
  private:
   void prepare_all() {
-    progress_.begin("preparing", static_cast<int>(entries_.size()), options_.warmup.max_seconds);
-    for (std::size_t i = 0; i < entries_.size() && !interrupted(); ++i) {
+    progress_.begin(options_.progress + "preparing", static_cast<int>(entries_.size()),
+                    options_.warmup.max_seconds);
+    for (std::size_t i = 0; i < entries_.size() && !stopped(); ++i) {
       CaseResult& result = entries_[i].result;
       progress_.show(result.id.full_name());
-      if (!contained(result, [&] { prepare(i); })) pool_.drop(i);
+      if (options_.on_begin) options_.on_begin(result.id);
+      if (!contained(result, [&] { prepare(i); })) give_up(i);
       progress_.advance();
     }
+  }
+
+  bool stopped() const { return interrupted() || gpu_lost_; }
+
+  /// After a case was not contained.
+  void give_up(std::size_t index) {
+    const Entry& entry = entries_[index];
+    gpu_lost_ |=
+        options_.stop_at_gpu_failure && entry.on_gpu() && entry.result.status == Status::failed;
+    pool_.drop(index);
   }
 
   void prepare(std::size_t index) {
@@ -122,6 +137,7 @@ class Runner {
     PreparedCase& prepared = pool_.get(index).prepared;
     prepared.check(entry.result);
     add_memory(entry.result, prepared.memory());
+    if (options_.on_checked) options_.on_checked(entry.result);
     const WarmupResult warmup = warm_up(options_.warmup, [&](std::int64_t iterations) {
       return prepared.run(iterations).wall_seconds;
     });
@@ -136,15 +152,18 @@ class Runner {
   void sample_all() {
     std::map<std::string, Entry*> by_name;
     double seconds = 0;
+    int repetitions = 0;
     for (std::size_t i = 0; i < entries_.size(); ++i) {
       Entry& entry = entries_[i];
       if (entry.result.status != Status::ok || entry.seconds_per_iteration == 0) continue;
       const std::string name = entry.result.id.full_name();
       by_name[name] = &entry;
-      seconds += entry.seconds_per_iteration * static_cast<double>(entry.iterations);
+      seconds +=
+          entry.repetitions * entry.seconds_per_iteration * static_cast<double>(entry.iterations);
+      repetitions += entry.repetitions;
       auto* registered = benchmark::RegisterBenchmark(
           name.c_str(), [this, i](benchmark::State& state) { repetition(state, i); });
-      registered->Iterations(entry.iterations)->Repetitions(options_.repetitions);
+      registered->Iterations(entry.iterations)->Repetitions(entry.repetitions);
       registered->Unit(benchmark::kSecond)->MeasureProcessCPUTime();
       // CPU time would count the threads of a step one after the other; never the default.
       if (entry.on_gpu()) {
@@ -155,8 +174,7 @@ class Runner {
     }
     if (by_name.empty()) return;
 
-    const int parts = static_cast<int>(by_name.size()) * options_.repetitions;
-    progress_.begin("measuring", parts, seconds / static_cast<double>(by_name.size()));
+    progress_.begin(options_.progress + "measuring", repetitions, seconds / repetitions);
     initialize_google_benchmark();
     SampleCollector collector(by_name);
     benchmark::RunSpecifiedBenchmarks(&collector, ".*");
@@ -180,9 +198,10 @@ class Runner {
   void repetition(benchmark::State& state, std::size_t index) {
     Entry& entry = entries_[index];
     bool ended = false;
-    if (!interrupted() && entry.result.status == Status::ok) {
+    if (!stopped() && entry.result.status == Status::ok) {
       progress_.show(entry.result.id.full_name());
-      if (!contained(entry.result, [&] { measure(state, index, ended); })) pool_.drop(index);
+      if (options_.on_begin) options_.on_begin(entry.result.id);
+      if (!contained(entry.result, [&] { measure(state, index, ended); })) give_up(index);
       progress_.advance();
     }
     while (!ended && state.KeepRunningBatch(entry.iterations)) state.SetIterationTime(0);
@@ -215,6 +234,7 @@ class Runner {
     const auto iterations = static_cast<double>(entry.iterations);
     Sample sample;
     sample.iterations = entry.iterations;
+    sample.process = options_.process;
     sample.real_time = measurement.device_seconds.value_or(measurement.wall_seconds) / iterations;
     sample.counters = measurement.counters;
     sample.counters.insert(counters.begin(), counters.end());
@@ -230,6 +250,7 @@ class Runner {
   std::vector<Entry> entries_;
   CasePool pool_;
   Progress progress_;
+  bool gpu_lost_ = false;
 };
 
 }  // namespace

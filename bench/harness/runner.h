@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,10 +17,19 @@ struct RunnerOptions {
   /// Prepares a case; may throw what CaseFactory may.
   std::function<std::unique_ptr<PreparedCase>(const SuiteCase&)> prepare;
   int repetitions = 10;
-  double min_time = 0.1;  ///< least seconds of one repetition
+  std::map<std::string, int> own_repetitions;  ///< of cases that take another number, by name
+  double min_time = 0.1;                       ///< least seconds of one repetition
   bool interleave = true;
   WarmupRule warmup;
   std::vector<std::string> google_benchmark_flags;
+  int process = 0;       ///< its number, for the samples
+  std::string progress;  ///< what the progress line begins with
+  /// A device error on a GPU may leave the whole process without it: nothing more is run.
+  bool stop_at_gpu_failure = false;
+  /// Called before a case is prepared and before each of its repetitions.
+  std::function<void(const CaseId&)> on_begin;
+  /// Called once a case has passed its check, with what that filled in.
+  std::function<void(const CaseResult&)> on_checked;
   /// Called with each repetition as it ends, before anything else can go wrong.
   std::function<void(const CaseResult&, const Sample&)> on_sample;
 };

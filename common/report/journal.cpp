@@ -16,27 +16,54 @@ namespace {
 
 constexpr double kMost = std::numeric_limits<double>::max();
 
-Json line_of(const CaseId& id, const Sample& sample) {
-  Json counters = Json::object();
-  for (const auto& [name, value] : sample.counters) {
-    if (std::isfinite(value)) counters[name] = value;
+Json finite_numbers(const std::map<std::string, double>& numbers) {
+  Json object = Json::object();
+  for (const auto& [name, value] : numbers) {
+    if (std::isfinite(value)) object[name] = value;
   }
-  return {{"name", id.full_name()},        {"iterations", sample.iterations},
-          {"real_time", sample.real_time}, {"cpu_time", sample.cpu_time},
-          {"process", sample.process},     {"counters", std::move(counters)}};
+  return object;
+}
+
+std::map<std::string, double> read_numbers(const JsonNode& node) {
+  std::map<std::string, double> numbers;
+  for (const auto& [name, value] : node.members()) numbers[name] = value.number(-kMost, kMost);
+  return numbers;
+}
+
+void read_checked(const JsonNode& node, CaseResult& result) {
+  const ObjectReader object(node, {"event", "name", "counters", "served", "details"});
+  result.counters = read_numbers(object.required("counters"));
+  for (const auto& [operation, provider] : object.required("served").members()) {
+    result.served.push_back({operation, provider.text()});
+  }
+  result.details = object.required("details").value();
+}
+
+void read_sample(const JsonNode& node, CaseResult& result) {
+  const ObjectReader object(
+      node, {"event", "name", "iterations", "real_time", "cpu_time", "process", "counters"});
+  Sample sample;
+  sample.iterations = object.required("iterations").integer(0, INT64_MAX);
+  sample.real_time = object.required("real_time").number(0, kMost);
+  sample.cpu_time = object.required("cpu_time").number(0, kMost);
+  sample.process = static_cast<int>(object.required("process").integer(0, INT32_MAX));
+  sample.counters = read_numbers(object.required("counters"));
+  result.samples.push_back(std::move(sample));
 }
 
 JournalEntry read_line(const std::string& line, const std::string& origin) {
   const Json document = parse_json(line, origin);
-  const ObjectReader object(JsonNode(document, origin),
-                            {"name", "iterations", "real_time", "cpu_time", "process", "counters"});
-  JournalEntry entry{CaseId::parse(object.required("name").text()), {}};
-  entry.sample.iterations = object.required("iterations").integer(0, INT64_MAX);
-  entry.sample.real_time = object.required("real_time").number(0, kMost);
-  entry.sample.cpu_time = object.required("cpu_time").number(0, kMost);
-  entry.sample.process = static_cast<int>(object.required("process").integer(0, INT32_MAX));
-  for (const auto& [name, value] : object.required("counters").members()) {
-    entry.sample.counters[name] = value.number(-kMost, kMost);
+  const JsonNode node(document, origin);
+  const ObjectReader object(node);
+  const std::string event = object.required("event").choice({"begin", "checked", "sample"});
+  JournalEntry entry;
+  entry.result.id = CaseId::parse(object.required("name").text());
+  if (event == "checked") {
+    entry.event = JournalEntry::Event::checked;
+    read_checked(node, entry.result);
+  } else if (event == "sample") {
+    entry.event = JournalEntry::Event::sample;
+    read_sample(node, entry.result);
   }
   return entry;
 }
@@ -49,8 +76,30 @@ Journal::Journal(std::string path)
 
 Journal::~Journal() = default;
 
+void Journal::write(const Json& line) {
+  file_->write(line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+void Journal::begin(const CaseId& id) { write({{"event", "begin"}, {"name", id.full_name()}}); }
+
+void Journal::checked(const CaseResult& result) {
+  Json served = Json::object();
+  for (const Served& each : result.served) served[each.operation] = each.provider;
+  write({{"event", "checked"},
+         {"name", result.id.full_name()},
+         {"counters", finite_numbers(result.counters)},
+         {"served", std::move(served)},
+         {"details", result.details}});
+}
+
 void Journal::append(const CaseId& id, const Sample& sample) {
-  file_->write(line_of(id, sample).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+  write({{"event", "sample"},
+         {"name", id.full_name()},
+         {"iterations", sample.iterations},
+         {"real_time", sample.real_time},
+         {"cpu_time", sample.cpu_time},
+         {"process", sample.process},
+         {"counters", finite_numbers(sample.counters)}});
 }
 
 void Journal::remove() { ::unlink(path_.c_str()); }

@@ -90,6 +90,11 @@ class TableWriter {
 
  private:
   void title() {
+    if (report_.context.is_object() && report_.context.contains("test_fault")) {
+      text_ += "NOT REAL: TRAINBENCH_TEST_FAULT planted " +
+               report_.context["test_fault"].dump(-1, ' ', false, Json::error_handler_t::replace) +
+               " in these results.\n";
+    }
     if (report_.partial) text_ += "Interrupted: not all repetitions were taken.\n";
     for (const Json& device : devices_of(report_)) {
       if (!device.contains("name")) continue;

@@ -15,8 +15,8 @@ namespace {
 
 enum class Fault { none, wrong_element, failing_device };
 
-/// Owns what it forwards to, and breaks its mean() as told. The device is the CPU: its memory can be
-/// written here.
+/// Owns what it forwards to, and breaks its mean() as told. The device is the CPU: its memory can
+/// be written here.
 class FaultyBackend : public ForwardingBackend {
  public:
   FaultyBackend(std::unique_ptr<Backend> inner, Fault fault)

@@ -23,16 +23,30 @@ TEST(Journal, ReadsBackWhatWasAppended) {
   CaseResult result = sample_case("train/mlp/cpu/fp32/batch:256", 0.1 + 0.2);
   result.samples[1].process = 3;
   Journal journal(path);
+  journal.begin(result.id);
+  journal.checked(result);
   for (const Sample& sample : result.samples) journal.append(result.id, sample);
   const std::vector<JournalEntry> entries = read_journal(path);
-  ASSERT_EQ(entries.size(), result.samples.size());
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    EXPECT_EQ(entries[i].id.full_name(), result.id.full_name());
-    EXPECT_EQ(entries[i].sample.iterations, result.samples[i].iterations);
-    EXPECT_EQ(entries[i].sample.process, result.samples[i].process);
-    EXPECT_EQ(entries[i].sample.real_time, result.samples[i].real_time);
-    EXPECT_EQ(entries[i].sample.cpu_time, result.samples[i].cpu_time);
-    EXPECT_EQ(entries[i].sample.counters, result.samples[i].counters);
+  ASSERT_EQ(entries.size(), 2 + result.samples.size());
+  EXPECT_EQ(entries[0].event, JournalEntry::Event::begin);
+  EXPECT_EQ(entries[0].result.id.full_name(), result.id.full_name());
+  const CaseResult& checked = entries[1].result;
+  EXPECT_EQ(entries[1].event, JournalEntry::Event::checked);
+  EXPECT_EQ(checked.id.full_name(), result.id.full_name());
+  EXPECT_EQ(checked.counters, result.counters);
+  EXPECT_EQ(checked.details, result.details);
+  ASSERT_EQ(checked.served.size(), result.served.size());
+  EXPECT_EQ(checked.served[0].provider, result.served[0].provider);
+  for (std::size_t i = 0; i < result.samples.size(); ++i) {
+    const JournalEntry& entry = entries[2 + i];
+    EXPECT_EQ(entry.event, JournalEntry::Event::sample);
+    EXPECT_EQ(entry.result.id.full_name(), result.id.full_name());
+    const Sample& sample = entry.result.samples.at(0);
+    EXPECT_EQ(sample.iterations, result.samples[i].iterations);
+    EXPECT_EQ(sample.process, result.samples[i].process);
+    EXPECT_EQ(sample.real_time, result.samples[i].real_time);
+    EXPECT_EQ(sample.cpu_time, result.samples[i].cpu_time);
+    EXPECT_EQ(sample.counters, result.samples[i].counters);
   }
   journal.remove();
   EXPECT_FALSE(std::filesystem::exists(path));
@@ -55,7 +69,7 @@ TEST(Journal, AProcessThatDiesLosesNothing) {
   ASSERT_TRUE(WIFSIGNALED(status));
   const std::vector<JournalEntry> entries = read_journal(path);
   ASSERT_EQ(entries.size(), 2u);
-  EXPECT_EQ(entries[1].sample.real_time, result.samples[1].real_time);
+  EXPECT_EQ(entries[1].result.samples.at(0).real_time, result.samples[1].real_time);
 }
 
 TEST(Journal, ALineCutShortIsLeftOutAndAnotherDefectIsNamed) {
@@ -82,7 +96,7 @@ TEST(Journal, NumbersThatAreNotFiniteDoNotSpoilTheLine) {
   Journal(path).append(result.id, result.samples[0]);
   const std::vector<JournalEntry> entries = read_journal(path);
   ASSERT_EQ(entries.size(), 1u);
-  EXPECT_FALSE(entries[0].sample.counters.contains("loss_last"));
+  EXPECT_FALSE(entries[0].result.samples.at(0).counters.contains("loss_last"));
 }
 
 TEST(Journal, NamesThePathThatCannotBeWritten) {

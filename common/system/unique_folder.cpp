@@ -1,0 +1,19 @@
+#include "common/system/unique_folder.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "common/core/error.h"
+
+namespace trainbench {
+
+std::string make_unique_folder(const std::string& prefix) {
+  std::string name = prefix + "XXXXXX";
+  if (::mkdtemp(name.data()) == nullptr) {
+    throw InputError(prefix + "...: cannot make a folder: " + std::strerror(errno));
+  }
+  return name;
+}
+
+}  // namespace trainbench
