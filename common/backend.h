@@ -192,7 +192,8 @@ class Backend {
   /// inputs = from[b, t + 1] without its last, targets = without its first column, both i32, as
   /// [b, t] or, with `time_major`, [t, b]. `from` is u8 or i32.
   virtual void shift_tokens(ConstTensor from, bool time_major, Tensor inputs, Tensor targets);
-  /// y[m, n] = table[indices[m]], plus positions[row % t] unless absent (positions [t, n]).
+  /// y[m, n] = table[indices[m]], plus positions[row % t] unless absent (positions [t, n]). The row
+  /// of an index outside the table is NaN, and has no part in the gradient.
   virtual void embedding(ConstTensor indices, ConstTensor table, ConstTensor positions, Tensor y);
   /// dtable[v, n] (+= with `accumulate`) and, unless absent, dpositions[t, n], in the master dtype,
   /// summed in a fixed order.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <type_traits>
 
@@ -41,6 +42,24 @@ T narrow(W value) {
 template <class T>
 Wide<T> widen(T value) {
   return static_cast<Wide<T>>(value);
+}
+
+/// Copies of `count` elements in the other type of T and Wide<T>.
+template <class T>
+void widen(const T* from, Wide<T>* to, std::int64_t count) {
+  if constexpr (std::is_same_v<T, Wide<T>>) {
+    std::copy(from, from + count, to);
+  } else {
+    convert(from, to, count);
+  }
+}
+template <class T>
+void narrow(const Wide<T>* from, T* to, std::int64_t count) {
+  if constexpr (std::is_same_v<T, Wide<T>>) {
+    std::copy(from, from + count, to);
+  } else {
+    convert(from, to, count);
+  }
 }
 
 /// Up to kBlock elements of T as Wide<T>: the elements themselves where that is the same type, else

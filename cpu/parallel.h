@@ -48,24 +48,34 @@ inline Range part_of(std::int64_t count, std::int64_t grain, std::int64_t part,
           std::min(count, grains * (part + 1) / parts * grain)};
 }
 
-/// Calls body(Range) on each of at most `threads` parts of [0, count), in parallel. The parts
-/// depend on the arguments alone, so equal thread counts give equal results, and every pass over a
-/// buffer gives a thread the pages that it touched first. Counts up to a grain stay on the calling
-/// thread.
+/// Parts that `count` is cut into: at most `threads`, none below a grain.
+inline int parts_of(int threads, std::int64_t count, std::int64_t grain) {
+  return static_cast<int>(std::min<std::int64_t>(threads, (count + grain - 1) / grain));
+}
+
+/// Calls body(part, Range) on each of parts_of() parts of [0, count), in parallel. The parts depend
+/// on the arguments alone, so equal thread counts give equal results, and every pass over a buffer
+/// gives a thread the pages that it touched first. Counts up to a grain stay on the calling thread.
 template <class Body>
-void parallel_ranges(int threads, std::int64_t count, std::int64_t grain, const Body& body) {
-  const auto parts = static_cast<int>(std::min<std::int64_t>(threads, (count + grain - 1) / grain));
+void parallel_parts(int threads, std::int64_t count, std::int64_t grain, const Body& body) {
+  const int parts = parts_of(threads, count, grain);
   if (parts <= 1) {
     const FlushToZero flush;
-    if (count > 0) body(Range{0, count});
+    if (count > 0) body(0, Range{0, count});
     return;
   }
 #pragma omp parallel num_threads(parts)
   {
     const FlushToZero flush;
 #pragma omp for schedule(static, 1)
-    for (int part = 0; part < parts; ++part) body(part_of(count, grain, part, parts));
+    for (int part = 0; part < parts; ++part) body(part, part_of(count, grain, part, parts));
   }
+}
+
+/// The same where the body needs no more than its Range.
+template <class Body>
+void parallel_ranges(int threads, std::int64_t count, std::int64_t grain, const Body& body) {
+  parallel_parts(threads, count, grain, [&body](int, Range range) { body(range); });
 }
 
 /// Throws InputError where the environment holds OpenMP to fewer threads: what is reported for so

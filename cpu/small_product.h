@@ -1,0 +1,91 @@
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+namespace trainbench {
+
+/// A matrix in the cache whose element (i, j) lies at data[i * row + j * column].
+template <class W>
+struct Strided {
+  const W* data;
+  std::int64_t row;
+  std::int64_t column;
+};
+
+/// Vector registers of the target, as many numbers of W as they hold.
+template <class W>
+struct Lanes {
+#if defined(__AVX512F__)
+  static constexpr std::int64_t kBytes = 64;
+  static constexpr int kVectors = 4;  // of a tile's row
+#elif defined(__AVX__)
+  static constexpr std::int64_t kBytes = 32;
+  static constexpr int kVectors = 2;
+#else
+  static constexpr std::int64_t kBytes = 16;
+  static constexpr int kVectors = 2;
+#endif
+  static constexpr std::int64_t kCount = kBytes / static_cast<std::int64_t>(sizeof(W));
+  typedef W Vector __attribute__((vector_size(kBytes)));
+};
+
+/// Extents of matrices in the cache are rounded up to this many elements: whole vectors.
+inline constexpr std::int64_t kPadding = 16;
+constexpr std::int64_t padded(std::int64_t extent) {
+  return (extent + kPadding - 1) / kPadding * kPadding;
+}
+
+/// A tile of kRows x kVectors registers of c; compilers keep `sum` in registers.
+template <bool kAccumulate, int kRows, int kVectors, class W>
+inline void product_tile(std::int64_t k, const Strided<W>& a, const W* b, std::int64_t b_row, W* c,
+                         std::int64_t c_row) {
+  using Vector = typename Lanes<W>::Vector;
+  constexpr std::int64_t kCount = Lanes<W>::kCount;
+  Vector sum[kRows][kVectors] = {};
+  if constexpr (kAccumulate) {
+    for (int i = 0; i < kRows; ++i) std::memcpy(sum[i], c + i * c_row, sizeof sum[i]);
+  }
+  for (std::int64_t l = 0; l < k; ++l) {
+    Vector right[kVectors];
+    std::memcpy(right, b + l * b_row, sizeof right);
+    for (int i = 0; i < kRows; ++i) {
+      const W left = a.data[i * a.row + l * a.column];
+      for (int j = 0; j < kVectors; ++j) sum[i][j] += left * right[j];
+    }
+  }
+  for (int i = 0; i < kRows; ++i) std::memcpy(c + i * c_row, sum[i], sizeof sum[i]);
+  static_assert(sizeof sum[0] == sizeof(W) * kVectors * kCount);
+}
+
+template <bool kAccumulate, int kRows, class W>
+inline void product_rows(std::int64_t n, std::int64_t k, const Strided<W>& a, const W* b,
+                         std::int64_t b_row, W* c, std::int64_t c_row) {
+  constexpr std::int64_t kWide = Lanes<W>::kVectors * Lanes<W>::kCount;
+  std::int64_t j = 0;
+  for (; j + kWide <= n; j += kWide) {
+    product_tile<kAccumulate, kRows, Lanes<W>::kVectors>(k, a, b + j, b_row, c + j, c_row);
+  }
+  for (; j < n; j += Lanes<W>::kCount) {
+    product_tile<kAccumulate, kRows, 1>(k, a, b + j, b_row, c + j, c_row);
+  }
+}
+
+/// c[m, n] = a[m, k] b[k, n], or c += it, on one thread, for matrices that the first caches hold.
+/// Rows of b and c are contiguous; n is a multiple of kPadding.
+template <bool kAccumulate, class W>
+void small_product(std::int64_t m, std::int64_t n, std::int64_t k, Strided<W> a, const W* b,
+                   std::int64_t b_row, W* c, std::int64_t c_row) {
+  constexpr int kRows = 4;
+  std::int64_t i = 0;
+  const auto rows = [&](auto count) {
+    product_rows<kAccumulate, decltype(count)::value>(n, k, a, b, b_row, c + i * c_row, c_row);
+    a.data += decltype(count)::value * a.row;
+    i += decltype(count)::value;
+  };
+  while (i + kRows <= m) rows(std::integral_constant<int, kRows>{});
+  while (i < m) rows(std::integral_constant<int, 1>{});
+}
+
+}  // namespace trainbench
