@@ -30,6 +30,16 @@ struct StepState {
   }
 };
 
+/// Ends a look at a step's gradients, `norm` being theirs: those that are finite are to be scaled
+/// down to a norm of `most`.
+TRAINBENCH_HOST_DEVICE inline void set_clip(StepState& state, double norm, double most) {
+  if (!(norm <= 1.7976931348623157e308)) {
+    state.nonfinite = 1;
+    return;
+  }
+  state.clip_factor = norm > most ? static_cast<float>(most / norm) : 1.0f;
+}
+
 /// How the loss scale moves where it is enabled: halved after a non-finite gradient, doubled after
 /// `growth_interval` clean steps unless that overflows. Clean steps are counted either way.
 /// Micikevicius et al., "Mixed precision training", ICLR 2018; the constants are those of PyTorch's

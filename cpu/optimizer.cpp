@@ -1,6 +1,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "common/core/dispatch.h"
@@ -71,6 +72,33 @@ void CpuBackend::check_finite(ConstTensor gradients, Tensor state) {
     }
     if (found) change(state).nonfinite = 1;
   });
+}
+
+void CpuBackend::clip_gradients(ConstTensor gradients, double max_norm, Tensor state) {
+  // A number of parts that no thread count changes: the same bits for all of them.
+  constexpr int kParts = 64;
+  std::array<double, kParts> sums{};
+  dispatch_float(gradients.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* x = gradients.as<T>();
+    const std::int64_t count = gradients.elements();
+    parallel_ranges(count > kGrain ? threads_ : 1, kParts, 1, [=, &sums](Range parts) {
+      for (std::int64_t part = parts.first; part < parts.last; ++part) {
+        const Range range = part_of(count, 1, part, kParts);
+        double sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (std::int64_t i = range.first; i < range.last; ++i) {
+          const auto value = static_cast<double>(widen(x[i]));
+          sum += value * value;
+        }
+        sums[static_cast<std::size_t>(part)] = sum;
+      }
+    });
+  });
+  StepState& step = change(state);
+  step.clip_factor = 1;
+  const double total = std::accumulate(sums.begin(), sums.end(), 0.0);
+  set_clip(step, std::sqrt(total) * static_cast<double>(step.gradient_factor()), max_norm);
 }
 
 void CpuBackend::sgd(const SgdOptions& options, const ParameterUpdate& update, Tensor velocity,

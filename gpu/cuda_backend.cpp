@@ -88,6 +88,7 @@ class CudaBackend final : public Backend {
                              ConstTensor state) override;
   void mean(ConstTensor values, Tensor mean) override;
   void check_finite(ConstTensor gradients, Tensor state) override;
+  void clip_gradients(ConstTensor gradients, double max_norm, Tensor state) override;
   void sgd(const SgdOptions& options, const ParameterUpdate& update, Tensor velocity,
            ConstTensor state) override;
   void adamw(const AdamOptions& options, const ParameterUpdate& update, Tensor first_moment,
@@ -272,6 +273,10 @@ void CudaBackend::mean(ConstTensor values, Tensor mean) {
 
 void CudaBackend::check_finite(ConstTensor gradients, Tensor state) {
   gpu::check_finite(own("check_finite", gradients.dtype), gradients, state);
+}
+
+void CudaBackend::clip_gradients(ConstTensor gradients, double max_norm, Tensor state) {
+  gpu::clip_gradients(own("clip_gradients", gradients.dtype), gradients, max_norm, state);
 }
 
 void CudaBackend::sgd(const SgdOptions& options, const ParameterUpdate& update, Tensor velocity,

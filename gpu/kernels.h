@@ -36,6 +36,7 @@ void softmax_cross_entropy(const Queue& queue, ConstTensor logits, ConstTensor l
 void mean(const Queue& queue, ConstTensor values, Tensor mean);
 
 void check_finite(const Queue& queue, ConstTensor gradients, Tensor state);
+void clip_gradients(const Queue& queue, ConstTensor gradients, double max_norm, Tensor state);
 void sgd(const Queue& queue, const SgdOptions& options, const ParameterUpdate& update,
          Tensor velocity, ConstTensor state);
 void adamw(const Queue& queue, const AdamOptions& options, const ParameterUpdate& update,

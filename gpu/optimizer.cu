@@ -21,6 +21,36 @@ __global__ void __launch_bounds__(kBlock)
   if (!finite) state->nonfinite = 1;
 }
 
+/// partial[blockIdx.x] = this block's share of the sum of squares. A thread's own terms are few and
+/// positive, so that its float sum loses little; the threads' sums are added in double.
+template <int N, class T>
+__global__ void __launch_bounds__(kBlock)
+    square_sums_kernel(const T* gradients, double* partial, std::int64_t count) {
+  using Acc = Accumulator<T>;
+  Acc sum = 0;
+  for_packs<N>(count, [&](auto width, std::int64_t i) {
+    constexpr int kWidth = decltype(width)::value;
+    const auto pack = Pack<T, kWidth>::load(gradients + i);
+#pragma unroll
+    for (int lane = 0; lane < kWidth; ++lane) {
+      const Acc value = convert<Acc>(pack.lane[lane]);
+      sum += value * value;
+    }
+  });
+  const double total = reduce_group<kBlock>(static_cast<double>(sum), Add{});
+  if (threadIdx.x == 0) partial[blockIdx.x] = total;
+}
+
+__global__ void __launch_bounds__(kBlock)
+    set_clip_kernel(const double* partial, int parts, double max_norm, StepState* state) {
+  double sum = 0;
+  for (int i = static_cast<int>(threadIdx.x); i < parts; i += kBlock) sum += partial[i];
+  sum = reduce_group<kBlock>(sum, Add{});
+  if (threadIdx.x != 0) return;
+  state->clip_factor = 1;
+  set_clip(*state, sqrt(sum) * static_cast<double>(state->gradient_factor()), max_norm);
+}
+
 /// Pointers of one update; `weights` is null where layers read the master.
 template <class Master, class Weight>
 struct Operands {
@@ -187,6 +217,24 @@ void check_finite(const Queue& queue, ConstTensor gradients, Tensor state) {
       constexpr int kWidth = decltype(width)::value;
       check_finite_kernel<kWidth><<<grid_size(queue, count / kWidth), kBlock, 0, queue.stream>>>(
           elements_of<T>(gradients), elements_of<StepState>(state), count);
+    });
+  });
+  TRAINBENCH_LAUNCHED();
+}
+
+void clip_gradients(const Queue& queue, ConstTensor gradients, double max_norm, Tensor state) {
+  const std::int64_t count = gradients.elements();
+  auto* const partial = static_cast<double*>(queue.scratch);
+  dispatch_float(gradients.dtype, [&](auto tag) {
+    using T = DeviceElement<decltype(tag)>;
+    dispatch_width(aligned(gradients.data), [&](auto width) {
+      constexpr int kWidth = decltype(width)::value;
+      const unsigned blocks = grid_size(queue, count / kWidth);
+      require(blocks * sizeof(double) <= queue.scratch_bytes, "partial sums fit in the scratch");
+      square_sums_kernel<kWidth>
+          <<<blocks, kBlock, 0, queue.stream>>>(elements_of<T>(gradients), partial, count);
+      set_clip_kernel<<<1, kBlock, 0, queue.stream>>>(partial, static_cast<int>(blocks), max_norm,
+                                                      elements_of<StepState>(state));
     });
   });
   TRAINBENCH_LAUNCHED();

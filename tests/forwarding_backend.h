@@ -63,6 +63,9 @@ class ForwardingBackend : public Backend {
   void check_finite(ConstTensor gradients, Tensor state) override {
     inner_.check_finite(gradients, state);
   }
+  void clip_gradients(ConstTensor gradients, double max_norm, Tensor state) override {
+    inner_.clip_gradients(gradients, max_norm, state);
+  }
   void sgd(const SgdOptions& options, const ParameterUpdate& update, Tensor velocity,
            ConstTensor state) override {
     inner_.sgd(options, update, velocity, state);

@@ -126,6 +126,7 @@ class Problems {
         write_values(memory_, gradient, values);
       }
       via_.check_finite(gradient, state);
+      via_.clip_gradients(gradient, 1.0, state);
       via_.sgd({.momentum = 0.9, .weight_decay = 0.01}, update, first, state);
       via_.adamw({.weight_decay = 0.01}, update, first, second, state);
       via_.finish_step(scaling, state);

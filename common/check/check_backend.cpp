@@ -117,7 +117,10 @@ void CheckBackend::compare_state(const std::string& operation, const StepState& 
                                static_cast<double>(s.step),
                                static_cast<double>(s.clean_steps),
                                static_cast<double>(s.nonfinite),
-                               static_cast<double>(s.skipped_steps)};
+                               static_cast<double>(s.skipped_steps),
+                               s.clip_factor,
+                               s.gradient_scale,
+                               static_cast<double>(s.seed)};
   };
   const std::vector<double> right = fields(expected);
   const std::vector<double> found = fields(actual);

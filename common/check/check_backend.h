@@ -107,6 +107,7 @@ class CheckBackend : public Backend {
                              ConstTensor state) override;
   void mean(ConstTensor values, Tensor mean) override;
   void check_finite(ConstTensor gradients, Tensor state) override;
+  void clip_gradients(ConstTensor gradients, double max_norm, Tensor state) override;
   void sgd(const SgdOptions& options, const ParameterUpdate& update, Tensor velocity,
            ConstTensor state) override;
   void adamw(const AdamOptions& options, const ParameterUpdate& update, Tensor first_moment,

@@ -224,6 +224,24 @@ void CheckBackend::check_finite(ConstTensor gradients, Tensor state) {
   compare_state(named("check_finite", gradients.dtype), expected, state);
 }
 
+void CheckBackend::clip_gradients(ConstTensor gradients, double max_norm, Tensor state) {
+  const HostTensor values(inner_, gradients);
+  StepState expected = state_of(state);
+  const Expected factor = clip_factor(values, max_norm, expected);
+  inner_.clip_gradients(gradients, max_norm, state);
+  expected.clip_factor = static_cast<float>(factor.value);
+  if (std::isnan(factor.value)) {
+    expected.clip_factor = 1;
+    expected.nonfinite = 1;
+  }
+  // Everything but the factor is exact.
+  const float found = state_of(state).clip_factor;
+  if (std::abs(static_cast<double>(found) - factor.value) <= factor.bound) {
+    expected.clip_factor = found;
+  }
+  compare_state(named("clip_gradients", gradients.dtype), expected, state);
+}
+
 /// The weights after an update, and their copy, which is the new master rounded.
 void CheckBackend::compare_update(const std::string& operation, const ParameterUpdate& update,
                                   const Reference& weight) {

@@ -215,6 +215,21 @@ Updated adamw_update(const AdamOptions& options, const StepState& state, const U
   return {{weight, weight_error}, {first, first_error}, {second, second_error}};
 }
 
+// The norm errs by half of what its sum of squares does, relatively: all terms are positive. Norm,
+// product with the factor and quotient round in double, the result to float.
+Expected clip_factor(const HostTensor& gradients, double max_norm, const StepState& state) {
+  const std::int64_t count = gradients.elements();
+  double sum = 0;
+  for (std::int64_t i = 0; i < count; ++i) sum += gradients[i] * gradients[i];
+  const double before =
+      static_cast<double>(state.gradient_scale) / static_cast<double>(state.loss_scale);
+  const double norm = std::sqrt(sum) * before;
+  if (!std::isfinite(norm)) return {std::numeric_limits<double>::quiet_NaN(), 0};
+  const double factor = std::min(1.0, max_norm / norm);
+  const double error = summation_error(count, DType::f32, 1) / 2 + 4 * working_roundoff(DType::f32);
+  return {factor, factor * error};
+}
+
 StepState finished(const LossScaling& scaling, StepState state) {
   if (state.nonfinite != 0) {
     ++state.skipped_steps;

@@ -65,6 +65,9 @@ Updated sgd_update(const SgdOptions& options, const StepState& state, const Upda
 Updated adamw_update(const AdamOptions& options, const StepState& state, const Updating& old,
                      DType master);
 
+/// clip_factor of a gradient, before gradient_factor(), under `state`; NaN where it is not finite.
+Expected clip_factor(const HostTensor& gradients, double max_norm, const StepState& state);
+
 /// The step's scalars after finish_step().
 StepState finished(const LossScaling& scaling, StepState state);
 

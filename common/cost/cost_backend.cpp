@@ -169,6 +169,10 @@ void CostBackend::check_finite(ConstTensor gradients, Tensor) {
   add_traffic("check_finite", bytes_of(gradients));
 }
 
+void CostBackend::clip_gradients(ConstTensor gradients, double, Tensor) {
+  add_traffic("clip_gradients", bytes_of(gradients));
+}
+
 void CostBackend::sgd(const SgdOptions&, const ParameterUpdate& update, Tensor velocity,
                       ConstTensor) {
   add_traffic("sgd", 2 * bytes_of(update.master) + bytes_of(update.weights) +

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "common/models/workload.h"
@@ -12,6 +13,7 @@ struct TrainerOptions {
   std::int64_t batch = 0;
   std::uint64_t seed = 1;
   bool fused = true;
+  int accumulation = 1;  ///< batches whose gradients one update adds up
   ModelSizes sizes;
 };
 
@@ -23,11 +25,13 @@ class Trainer {
 
   /// One step: forward, loss, backward, update. Does not wait. `via` computes on this trainer's
   /// tensors: the backend that owns them, or one that checks or counts.
-  void step(Backend& via, const Batch& batch);
+  void step(Backend& via, const Batch& batch) { step(via, std::span(&batch, 1)); }
+  /// The same over options().accumulation batches: their mean gradient, one update.
+  void step(Backend& via, std::span<const Batch> batches);
   /// Forward and loss alone, with nothing updated.
   void evaluate(Backend& via, const Batch& batch);
 
-  /// Mean loss of the last step or evaluation; waits.
+  /// Mean loss of the last step's batches, or of the last evaluation; waits.
   double loss();
   /// The step's scalars on the device; waits.
   StepState state();
@@ -40,14 +44,20 @@ class Trainer {
   const TrainerOptions& options() const { return options_; }
 
  private:
+  void forward(Backend& via, const Batch& batch, std::int64_t index, bool training);
+  void accumulate(Backend& via, std::size_t index, std::size_t count);
+
   Backend& backend_;
   TrainerOptions options_;
   std::unique_ptr<Model> model_;
   std::unique_ptr<Parameters> parameters_;
   std::unique_ptr<Optimizer> optimizer_;
   LossScaling scaling_;
+  double gradient_clip_;
   Tensor state_;
-  Tensor mean_loss_;
+  Tensor mean_losses_;        // [accumulation]
+  Tensor gradient_sum_;       // of a step's earlier batches; absent without accumulation
+  std::size_t measured_ = 1;  // entries of mean_losses_ that hold the last losses
 };
 
 }  // namespace trainbench

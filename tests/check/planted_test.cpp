@@ -78,6 +78,10 @@ class SpoilingBackend : public ForwardingBackend {
     inner_.check_finite(gradients, state);
     maybe("check_finite", state);
   }
+  void clip_gradients(ConstTensor gradients, double max_norm, Tensor state) override {
+    inner_.clip_gradients(gradients, max_norm, state);
+    maybe("clip_gradients", state);
+  }
   void sgd(const SgdOptions& options, const ParameterUpdate& update, Tensor velocity,
            ConstTensor state) override {
     inner_.sgd(options, update, velocity, state);
@@ -159,6 +163,7 @@ void run_all(Backend& backend, Backend& memory, std::int64_t rows, std::int64_t 
                                fresh(Shape{count}, DType::bf16),
                                random(Shape{count}, DType::f32, 9)};
   backend.check_finite(update.gradient, state);
+  backend.clip_gradients(update.gradient, 0.1, state);
   backend.sgd({}, update, random(Shape{count}, DType::f32, 10), state);
   backend.adamw({.weight_decay = 0.1}, update, random(Shape{count}, DType::f32, 11),
                 random_tensor(memory, Shape{count}, DType::f32, 12, 0, 1), state);
@@ -179,6 +184,7 @@ const char* const kResults[] = {"copy",
                                 "softmax_cross_entropy.gradient",
                                 "mean",
                                 "check_finite",
+                                "clip_gradients",
                                 "sgd.master",
                                 "sgd.weights",
                                 "sgd.velocity",

@@ -124,6 +124,53 @@ TEST_P(OptimizerTest, AdamWFollowsItsDefinition) {
   }
 }
 
+// The squares' sum errs by at most one rounding a term and the norm by half of that; five more
+// roundings follow.
+TEST_P(OptimizerTest, ClippingBringsTheNormDownToItsLimit) {
+  for (const std::int64_t count : {1, 17, 4099, 70001}) {
+    const StepState before{.loss_scale = 8, .gradient_scale = 0.5f};
+    const Tensor state = allocate_step_state(backend(), before);
+    const Tensor gradients = random({count}, master(), -3, 3);
+    double sum = 0;
+    for (const double value : values(gradients)) sum += value * value;
+    const double norm = std::sqrt(sum) * 0.5 / 8;
+    const double tolerance = (static_cast<double>(count) / 2 + 5) * 0x1p-24;
+
+    backend().clip_gradients(gradients, norm / 3, state);
+    EXPECT_NEAR(read_step_state(backend(), state).clip_factor, 1.0 / 3, tolerance / 3);
+    // A step starts anew: the factor before does not enter.
+    backend().clip_gradients(gradients, norm / 2, state);
+    EXPECT_NEAR(read_step_state(backend(), state).clip_factor, 0.5, tolerance / 2);
+    backend().clip_gradients(gradients, 2 * norm, state);
+    expect_state(state, before);
+    EXPECT_EQ(read_step_state(backend(), state).clip_factor, 1.0f);
+  }
+}
+
+TEST_P(OptimizerTest, ClippingFindsNonfiniteGradients) {
+  for (const double bad : {kInf, -kInf, kNan}) {
+    Values gradients(5003, 0.25);
+    gradients[4711] = bad;
+    const Tensor state = allocate_step_state(backend(), {});
+    backend().clip_gradients(guarded({5003}, master(), gradients), 1, state);
+    EXPECT_EQ(read_step_state(backend(), state).nonfinite, 1) << bad;
+  }
+}
+
+TEST_P(OptimizerTest, UpdatesUseTheClippedGradient) {
+  const Problem clipped = make(257, {.learning_rate = 0.5f, .loss_scale = 4, .clip_factor = 0.25f});
+  const Values gradients = values(clipped.update.gradient);
+  write_values(backend(), clipped.first, Values(257, 0.0));
+  backend().sgd({.momentum = 0.9, .weight_decay = 0}, clipped.update, clipped.first, clipped.state);
+  Values expected;
+  Values tolerance;
+  for (const double gradient : gradients) {
+    expected.push_back(gradient / 16);
+    tolerance.push_back(4 * arithmetic_roundoff(master()) * std::abs(gradient / 16));
+  }
+  expect_near(clipped.first, expected, tolerance);
+}
+
 TEST_P(OptimizerTest, ANonfiniteGradientLeavesEverythingAsItIs) {
   const Problem problem = make(257, {.learning_rate = 0.1f, .nonfinite = 1});
   const Values weights = values(problem.update.master);
