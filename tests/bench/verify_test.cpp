@@ -8,7 +8,7 @@
 #include <string>
 
 #include "common/core/error.h"
-#include "tests/forwarding_backend.h"
+#include "common/forwarding_backend.h"
 
 namespace trainbench {
 namespace {

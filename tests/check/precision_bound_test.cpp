@@ -8,9 +8,9 @@
 
 #include "common/check/check_backend.h"
 #include "common/check/random_tensor.h"
+#include "common/forwarding_backend.h"
 #include "common/nn/trainer.h"
 #include "cpu/cpu_backend.h"
-#include "tests/forwarding_backend.h"
 
 namespace trainbench {
 namespace {

@@ -7,8 +7,8 @@
 #include <limits>
 
 #include "common/check/random_tensor.h"
+#include "common/forwarding_backend.h"
 #include "cpu/cpu_backend.h"
-#include "tests/forwarding_backend.h"
 
 namespace trainbench {
 namespace {
