@@ -7,6 +7,7 @@
 #include "common/report/compare_side.h"
 #include "common/report/numbers.h"
 #include "common/report/rank_test.h"
+#include "common/report/signed_rank.h"
 #include "common/report/statistics.h"
 
 namespace trainbench {
@@ -19,6 +20,7 @@ constexpr double kNormalMad = 1.4826;
 struct Units {
   std::vector<double> by_repetition;
   std::vector<double> by_process;
+  std::map<int, double> by_block;  ///< of a side that is one report, by process number
 };
 
 /// The metric of one repetition; 0 where it has none. Another program's repetitions have Google
@@ -41,6 +43,7 @@ Units units_of(const CaseSide& side, const std::string& metric) {
     for (auto& [process, values] : processes) {
       units.by_repetition.insert(units.by_repetition.end(), values.begin(), values.end());
       units.by_process.push_back(median(values));
+      units.by_block[process] = units.by_process.back();
     }
   }
   return units;
@@ -58,23 +61,71 @@ double limit_of(const std::string& name, const CompareOptions& options) {
   return own == options.per_case.end() ? options.max_slowdown : own->second;
 }
 
+void set_shift(CaseComparison& comparison, const Shift& shift) {
+  comparison.ratio = std::exp(shift.estimate);
+  comparison.low = std::exp(shift.low);
+  comparison.high = std::exp(shift.high);
+}
+
+void measure_sides(CaseComparison& comparison, const std::vector<double>& base,
+                   const std::vector<double>& fresh, double confidence) {
+  comparison.base_units = base.size();
+  comparison.new_units = fresh.size();
+  comparison.p_value = mann_whitney_p(base, fresh);
+  set_shift(comparison, hodges_lehmann_shift(base, fresh, confidence));
+  comparison.base_noise = relative_noise(base);
+  const double limit = comparison.threshold;
+  comparison.threshold = std::max(limit, 2 * comparison.base_noise);
+  if (comparison.threshold > limit) {
+    comparison.notes.push_back("threshold raised from " + percent_text(limit) + " to " +
+                               percent_text(comparison.threshold) + ", twice the base's noise");
+  }
+}
+
+/// False where no block has both sides.
+bool measure_blocks(CaseComparison& comparison, const std::map<int, double>& base,
+                    const std::map<int, double>& fresh, double confidence) {
+  std::vector<double> differences;
+  for (const auto& [block, value] : base) {
+    const auto other = fresh.find(block);
+    if (other != fresh.end()) differences.push_back(other->second - value);
+  }
+  if (differences.empty()) return false;
+  comparison.unit = Unit::block;
+  comparison.base_units = differences.size();
+  comparison.new_units = differences.size();
+  comparison.p_value = signed_rank_p(differences);
+  set_shift(comparison, pseudo_median(differences, confidence));
+  comparison.base_noise = relative_noise(differences);
+  return true;
+}
+
 /// Everything of the time comparison but the verdict, which needs all cases' p-values. False where
 /// a side has no value of the metric.
 bool measure_times(CaseComparison& comparison, const CaseSide& base, const CaseSide& fresh,
                    const CompareOptions& options) {
+  comparison.threshold = limit_of(comparison.name, options);
   const Units base_units = units_of(base, options.metric);
   const Units new_units = units_of(fresh, options.metric);
+  if (base_units.by_repetition.empty() || new_units.by_repetition.empty()) {
+    comparison.notes.push_back(
+        std::string(base_units.by_repetition.empty() ? "the base" : "the new side") + " has no " +
+        options.metric + " above zero: it was not compared");
+    return false;
+  }
+  if (options.by_block) {
+    if (measure_blocks(comparison, base_units.by_block, new_units.by_block, options.confidence)) {
+      return true;
+    }
+    comparison.notes.emplace_back("no block measured both sides");
+    return false;
+  }
   const bool several_base = base_units.by_process.size() > 1;
   const bool several_new = new_units.by_process.size() > 1;
-  comparison.by_process = several_base && several_new;
-  const std::vector<double>& a =
-      comparison.by_process ? base_units.by_process : base_units.by_repetition;
-  const std::vector<double>& b =
-      comparison.by_process ? new_units.by_process : new_units.by_repetition;
-  if (a.empty() || b.empty()) {
-    comparison.notes.push_back(std::string(a.empty() ? "the base" : "the new side") + " has no " +
-                               options.metric + " above zero: it was not compared");
-    return false;
+  if (several_base && several_new) {
+    comparison.unit = Unit::process;
+    measure_sides(comparison, base_units.by_process, new_units.by_process, options.confidence);
+    return true;
   }
   if (several_base != several_new) {
     comparison.notes.push_back(
@@ -82,21 +133,23 @@ bool measure_times(CaseComparison& comparison, const CaseSide& base, const CaseS
         " is a single process, whose repetitions share placement, clocks and luck: a change may be "
         "the process's");
   }
-  comparison.base_units = a.size();
-  comparison.new_units = b.size();
-  comparison.p_value = mann_whitney_p(a, b);
-  const Shift shift = hodges_lehmann_shift(a, b, options.confidence);
-  comparison.ratio = std::exp(shift.estimate);
-  comparison.low = std::exp(shift.low);
-  comparison.high = std::exp(shift.high);
-  comparison.base_noise = relative_noise(a);
-  const double limit = limit_of(comparison.name, options);
-  comparison.threshold = std::max(limit, 2 * comparison.base_noise);
-  if (comparison.threshold > limit) {
-    comparison.notes.push_back("threshold raised from " + percent_text(limit) + " to " +
-                               percent_text(comparison.threshold) + ", twice the base's noise");
-  }
+  measure_sides(comparison, base_units.by_repetition, new_units.by_repetition, options.confidence);
   return true;
+}
+
+/// Says how many units could decide where these never could: the strictest of Holm's steps is the
+/// first, alpha over the number of cases.
+void note_too_few(CaseComparison& comparison, double strictest) {
+  const bool blocks = comparison.unit == Unit::block;
+  const double least = blocks ? least_signed_rank_p(comparison.base_units)
+                              : least_mann_whitney_p(comparison.base_units, comparison.new_units);
+  if (least <= strictest) return;
+  const std::string units =
+      std::string(name_of(comparison.unit)) + (comparison.unit == Unit::process ? "es" : "s");
+  comparison.notes.push_back("too few " + units + " to decide; " +
+                             (blocks ? std::to_string(least_pairs(strictest))
+                                     : std::to_string(least_sample_size(strictest)) + " a side") +
+                             " could");
 }
 
 /// `family` is the number of cases that are tested together.
@@ -112,13 +165,7 @@ void judge_times(CaseComparison& comparison, const CompareOptions& options, std:
     comparison.verdict = Verdict::same;
   } else {
     comparison.verdict = Verdict::ambiguous;
-    // The strictest of Holm's steps is the first: alpha over the number of cases.
-    const double strictest = options.alpha / static_cast<double>(family);
-    if (least_mann_whitney_p(comparison.base_units, comparison.new_units) > strictest) {
-      comparison.notes.push_back(
-          std::string("too few ") + (comparison.by_process ? "processes" : "repetitions") +
-          " to decide; " + std::to_string(least_sample_size(strictest)) + " a side could");
-    }
+    note_too_few(comparison, options.alpha / static_cast<double>(family));
   }
 }
 
@@ -232,6 +279,11 @@ std::string_view name_of(Verdict verdict) {
   constexpr std::array<std::string_view, 7> names{"FASTER",  "SAME", "SLOWER", "AMBIGUOUS",
                                                   "MISSING", "NEW",  "FAILED"};
   return names[static_cast<std::size_t>(verdict)];
+}
+
+std::string_view name_of(Unit unit) {
+  constexpr std::array<std::string_view, 3> names{"repetition", "process", "block"};
+  return names[static_cast<std::size_t>(unit)];
 }
 
 bool Comparison::any(Verdict verdict) const {

@@ -24,8 +24,17 @@ struct CompareOptions {
   double max_memory_growth = 0.01;         ///< growth of any kind of memory that is none
   double max_error_growth = 1;             ///< the same of the error against the reference
   bool times = true;                       ///< false: counters alone are judged
-  std::vector<std::string> exact;          ///< counters that may not get worse by a single digit
+  /// A side is one report, and samples of the same process number on both sides are one block's:
+  /// they were measured next to each other, in an order drawn by lot.
+  bool by_block = false;
+  std::vector<std::string> exact;  ///< counters that may not get worse by a single digit
 };
+
+/// What is independent of what: repetitions, the processes that took several, or blocks, each of
+/// which measured both sides.
+enum class Unit : std::uint8_t { repetition, process, block };
+
+std::string_view name_of(Unit unit);
 
 /// One case on both sides. Ratios are new over base time, or base over new of a metric of which
 /// more is better: above 1 is slower.
@@ -35,12 +44,12 @@ struct CaseComparison {
   double ratio = 0;  ///< Hodges-Lehmann estimate; 0 where times were not compared
   double low = 0;    ///< its interval
   double high = 0;
-  double p_value = 1;     ///< Mann-Whitney, adjusted for the number of cases
+  double p_value = 1;     ///< adjusted for the number of cases
   double threshold = 0;   ///< slowdown that counts: the larger of the limit and twice the noise
-  double base_noise = 0;  ///< robust relative deviation of the base's units
-  std::size_t base_units = 0;  ///< independent values: processes where there are several
+  double base_noise = 0;  ///< robust relative deviation of the base's units; of a block's ratio
+  std::size_t base_units = 0;
   std::size_t new_units = 0;
-  bool by_process = false;
+  Unit unit = Unit::repetition;
   std::vector<std::string> regressions;  ///< what got worse: the metric or counters
   std::vector<std::string> notes;        ///< in words
 };
@@ -56,8 +65,11 @@ struct Comparison {
 /// Mann-Whitney on log times at `alpha` over all cases, with the Hodges-Lehmann interval that
 /// belongs to it; a change counts where it is significant and its interval lies beyond the
 /// threshold as a whole. Values of one process share placement, clocks and luck: where both sides
-/// have several processes the median of each is one value. Times of a simulated device are not
-/// judged. Memory, error and the `exact` counters are judged beside the times, whatever those say.
+/// have several processes the median of each is one value. Of blocks, the ratio within each is one
+/// value, which has nothing of what the machine did to the whole block, and the test is the exact
+/// signed-rank test with its interval; their spread raises no threshold. Times of a simulated
+/// device are not judged. Memory, error and the `exact` counters are judged beside the times,
+/// whatever those say.
 Comparison compare(const std::vector<Report>& base, const std::vector<Report>& fresh,
                    const CompareOptions& options);
 

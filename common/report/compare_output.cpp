@@ -28,8 +28,9 @@ std::string interval(const CaseComparison& each) {
 
 std::string units(const CaseComparison& each) {
   if (!timed(each)) return "-";
+  if (each.unit == Unit::block) return std::to_string(each.base_units) + " blocks";
   return std::to_string(each.base_units) + "/" + std::to_string(each.new_units) +
-         (each.by_process ? " processes" : "");
+         (each.unit == Unit::process ? " processes" : "");
 }
 
 /// "2 SLOWER, 5 SAME": what stands first in every form.
@@ -76,9 +77,9 @@ std::vector<std::string> explanations(const Comparison& comparison, const Compar
   const CompareOptions& options = heading.options;
   std::vector<std::string> lines;
   if (options.times) {
-    lines.push_back("A change of " + options.metric +
-                    " counts where the Mann-Whitney test finds it at " +
-                    significant(options.alpha, 3) + " over all cases and its " +
+    lines.push_back("A change of " + options.metric + " counts where the " +
+                    (options.by_block ? "signed-rank test of the blocks" : "Mann-Whitney test") +
+                    " finds it at " + significant(options.alpha, 3) + " over all cases and its " +
                     significant(100 * options.confidence, 3) + "% interval lies beyond " +
                     percent_text(options.max_slowdown) +
                     (options.per_case.empty() ? "." : ", or the case's own limit.") +
@@ -212,7 +213,7 @@ std::string compare_to_json(const Comparison& comparison, const CompareHeading& 
       row["base_noise"] = each.base_noise;
       row["base_units"] = each.base_units;
       row["new_units"] = each.new_units;
-      row["unit"] = each.by_process ? "process" : "repetition";
+      row["unit"] = name_of(each.unit);
     }
     if (!each.regressions.empty()) row["regressions"] = each.regressions;
     if (!each.notes.empty()) row["notes"] = each.notes;

@@ -28,7 +28,7 @@ Comparison sample() {
   open.verdict = Verdict::ambiguous;
   open.low = 0;
   open.high = std::numeric_limits<double>::infinity();
-  open.by_process = true;
+  open.unit = Unit::process;
   open.notes.clear();
   CaseComparison gone;
   gone.name = "gone";

@@ -102,7 +102,7 @@ TEST(Compare, ANoisyBaseRaisesTheThreshold) {
 TEST(Compare, ProcessesAreTheUnitWhereThereAreSeveral) {
   const CaseComparison found =
       only(report_of({timed("a", 1.0, 40, 1, 8)}), report_of({timed("a", 1.1, 40, 2, 8)}));
-  EXPECT_TRUE(found.by_process);
+  EXPECT_EQ(found.unit, Unit::process);
   EXPECT_EQ(found.base_units, 8u);
   EXPECT_EQ(found.verdict, Verdict::slower);
 
@@ -228,7 +228,7 @@ TEST(Compare, SimulatedTimesAreNotJudgedButCountsAre) {
 TEST(Compare, OneProcessAgainstSeveralIsSaid) {
   const CaseComparison found =
       only(report_of({timed("a", 1.0, 40, 1, 8)}), report_of({timed("a", 1.0, 40, 2, 1)}));
-  EXPECT_FALSE(found.by_process);
+  EXPECT_EQ(found.unit, Unit::repetition);
   EXPECT_NE(notes(found).find("the new side is a single process"), std::string::npos)
       << notes(found);
 }
