@@ -142,8 +142,9 @@ void remark(const JudgedSide& base, const JudgedSide& fresh, const JudgeOptions&
   }
   std::size_t strangers = 0;
   for (const auto& [name, limit] : options.compare.per_case) {
-    strangers += std::none_of(comparison.cases.begin(), comparison.cases.end(),
-                              [&](const CaseComparison& each) { return each.name == name; });
+    strangers +=
+        std::none_of(comparison.cases.begin(), comparison.cases.end(),
+                     [&named = name](const CaseComparison& each) { return each.name == named; });
   }
   if (strangers > 0) {
     remarks.push_back(options.per_case + ": no case has " + std::to_string(strangers) + " of its " +
