@@ -15,6 +15,7 @@ endfunction()
 # trainbench_gpu_test(NAME sources... [LIBS libraries...] [VARIANTS REGEX]): a GoogleTest program that needs a
 # GPU. It runs through TRAINBENCH_GPU_TEST_LAUNCHER where that is set, and there a missing device is a failure;
 # without a launcher and a device it is skipped. VARIANTS narrows the variants that run it again (default: all).
+# The target gpu_tests builds them all.
 function(trainbench_gpu_test name)
   if(NOT TRAINBENCH_CUDA)
     return()
@@ -25,6 +26,10 @@ function(trainbench_gpu_test name)
   endif()
   trainbench_test_program(${name} ${arg_UNPARSED_ARGUMENTS} MAIN ${PROJECT_SOURCE_DIR}/tests/gpu_main.cpp)
   target_link_libraries(${name} PRIVATE CUDA::cudart)
+  if(NOT TARGET gpu_tests)
+    add_custom_target(gpu_tests)
+  endif()
+  add_dependencies(gpu_tests ${name})
   trainbench_add_gpu_run(${name} ${name} "")
   if(TRAINBENCH_GPU_TEST_LAUNCHER)
     foreach(variant IN LISTS TRAINBENCH_GPU_TEST_VARIANTS)
