@@ -3,7 +3,7 @@
 namespace trainbench::gpu {
 
 CudaChannel::CudaChannel(int device, const Stream& compute, const Stream& copies,
-                         std::vector<Tensor> device_slots)
+                         const std::vector<Tensor>& device_slots)
     : device_(device), compute_(compute), copies_(copies) {
   slots_.reserve(device_slots.size());
   for (const Tensor& slot : device_slots) slots_.emplace_back(slot);

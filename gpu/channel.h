@@ -16,7 +16,7 @@ class CudaChannel final : public BatchChannel {
  public:
   /// `device_slots` is the device memory of each slot. Streams and memory must outlive the channel.
   CudaChannel(int device, const Stream& compute, const Stream& copies,
-              std::vector<Tensor> device_slots);
+              const std::vector<Tensor>& device_slots);
   ~CudaChannel() override;
 
   std::byte* host(int slot) override;

@@ -24,6 +24,7 @@ struct CublasLt {
   F(cublasLtMatmulPreferenceSetAttribute) \
   F(cublasLtMatrixLayoutCreate)           \
   F(cublasLtMatrixLayoutDestroy)
+// A declared name takes no parentheses: NOLINTNEXTLINE(bugprone-macro-parentheses)
 #define TRAINBENCH_MEMBER(name) decltype(&::name) name;
   TRAINBENCH_CUBLASLT_FUNCTIONS(TRAINBENCH_MEMBER)
 #undef TRAINBENCH_MEMBER
