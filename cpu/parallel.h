@@ -22,18 +22,18 @@ class FlushToZero {
 #if defined(__SSE__)
   FlushToZero() : before_(_mm_getcsr()) { _mm_setcsr(before_ | kFlush); }
   ~FlushToZero() { _mm_setcsr(before_); }
-
- private:
-  static constexpr unsigned kFlush = 0x8000;
-  unsigned before_;
 #else
   FlushToZero() {}
   ~FlushToZero() {}
-
- public:
 #endif
   FlushToZero(const FlushToZero&) = delete;
   FlushToZero& operator=(const FlushToZero&) = delete;
+
+#if defined(__SSE__)
+ private:
+  static constexpr unsigned kFlush = 0x8000;
+  unsigned before_;
+#endif
 };
 
 /// Part `part` of `parts` equal ones of [0, count), in whole grains.
