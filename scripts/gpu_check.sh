@@ -49,6 +49,7 @@ prepare() {
     xargs -I{} cp -L {} "$stage/lib/"
   data=/usr/share/datasets/fashion-mnist
   if [ -d "$data" ]; then carry_images "$data" "$stage/fashion-mnist"; fi
+  if command -v bible >/dev/null; then bible -f gen1:1-rev22:21 >"$stage/bible.txt"; fi
   if [ -f "$root/scripts/peers/pytorch.py" ]; then cp "$root/scripts/peers/pytorch.py" "$stage/"; fi
   say "packing"
   # The programs share most of their bytes, the GPU's code: side by side, the dictionary reaches from one to the next.
@@ -109,7 +110,7 @@ gpu_tests() {
 }
 
 run() {
-  local data=synthetic suite=quick device=${TRAINBENCH_GPU_CHECK_DEVICES:-cpu,gpu}
+  local images=synthetic data=(--data synthetic) suite=quick device=${TRAINBENCH_GPU_CHECK_DEVICES:-cpu,gpu}
   results=${OUT:-results/gpu-check-$(date +%Y%m%d-%H%M%S)}
   mkdir -p "$results"
   results=$(cd "$results" && pwd)
@@ -117,22 +118,26 @@ run() {
   trap 'rm -rf "$payload"' EXIT
   tar -C "$payload" -xJf "$here/payload.tar.xz" ||
     python3 -m tarfile -e "$here/payload.tar.xz" "$payload"
-  [ ! -d "$payload/fashion-mnist" ] || data=$payload/fashion-mnist
+  if [ -d "$payload/fashion-mnist" ]; then
+    images=$payload/fashion-mnist
+    data+=(--data "images28=$images" --data "images32=$images")
+  fi
+  if [ -f "$payload/bible.txt" ]; then data+=(--data "text=$payload/bible.txt"); fi
   LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$payload/lib:$(cuda_folders | paste -sd:)
   export LD_LIBRARY_PATH
   export PATH=$payload/bin:$PATH
 
-  stage verify 120 trainbench verify --device gpu --data "$data"
+  stage verify 120 trainbench verify --device gpu "${data[@]}"
   stage info 60 trainbench info --json
   if grep -q '"simulated": true' "$results/info.txt"; then
     suite=ci
     echo "note: this GPU is simulated: the ci suite's small shapes are run, and no time says anything"
   fi
-  stage train 180 trainbench run "$suite" --filter '^train/' --device "$device" --data "$data" --out "$results/train.json"
-  stage rest 120 trainbench run "$suite" --filter '^(?!train/)' --device "$device" --data "$data" --out "$results/rest.json"
+  stage train 180 trainbench run "$suite" --filter '^train/' --device "$device" "${data[@]}" --out "$results/train.json"
+  stage rest 120 trainbench run "$suite" --filter '^(?!train/)' --device "$device" "${data[@]}" --out "$results/rest.json"
   stage tests 120 bash "$here/gpu_check.sh" tests "$payload"
   if [ -f "$payload/pytorch.py" ] && python3 -c 'import torch' 2>/dev/null; then
-    stage pytorch 60 python3 "$payload/pytorch.py" --trainbench "$payload/bin/trainbench" --device cuda --data "$data"
+    stage pytorch 60 python3 "$payload/pytorch.py" --trainbench "$payload/bin/trainbench" --device cuda --data "$images"
   fi
   echo "$((SECONDS)) s, $failures stages failed; results in $results"
   [ "$failures" -eq 0 ]

@@ -47,7 +47,7 @@ struct RunOptions {
   double time_limit = 0;  // 0: kTimeLimit and ten repetitions more
   std::string job;        // a worker's: what it has to do
   std::uint64_t seed = 1;
-  std::string data;
+  std::vector<std::string> data;
   std::string out;
   std::string format = "table";
   std::string cpu_provider = "auto";
@@ -76,7 +76,7 @@ class SuiteRun {
     if (options.repetitions > 0) suite_.repetitions = options.repetitions;
     if (options.min_time > 0) suite_.min_time = options.min_time;
     environment_.seed = options.seed;
-    environment_.data = options.data;
+    environment_.data = DataSources(options.data);
     environment_.devices =
         Devices({.gpu_index = options.gpu_index, .cpu_provider = options.cpu_provider});
   }
@@ -144,7 +144,7 @@ class SuiteRun {
   RunSettings settings() const {
     return {.command = options_.command,
             .seed = options_.seed,
-            .data = options_.data,
+            .data = environment_.data.text(),
             .cpu_provider = options_.cpu_provider,
             .interleaved = interleaved(),
             .processes = options_.processes,
@@ -231,11 +231,17 @@ class SuiteRun {
 
   /// Data that was named and cannot be read is a wrong request, not a failure of every case.
   void require_named_data() {
-    if (options_.data.empty()) return;
+    const auto named = [this](std::string_view kind) {
+      return !environment_.data.of(kind).empty();
+    };
     for (const SuiteCase& each : suite_.cases) {
-      environment_.dataset(each.id.family == "loader"
-                               ? each.id.name
-                               : std::string(workload_by_name(each.id.name).dataset));
+      if (each.id.family == "loader") {
+        if (named(each.id.name)) environment_.dataset(each.id.name);
+        continue;
+      }
+      const Workload& workload = workload_by_name(each.id.name);
+      if (!named(workload.dataset)) continue;
+      sizes_for(workload, each.sizes, environment_.dataset(workload, each.sizes));
     }
   }
 
@@ -331,7 +337,11 @@ void register_run(CLI::App& app, const std::vector<std::string>& command_line,
   command->add_option("--job", options->job)->group("");  // what a run gives its workers
   command->add_option("--seed", options->seed, "Seed of weights, data order and synthetic data")
       ->check(seed_number());
-  command->add_option("--data", options->data, "A folder of IDX files, or synthetic");
+  command
+      ->add_option("--data", options->data,
+                   "A folder or file of data, or synthetic; KIND=SOURCE for one kind alone (" +
+                       joined(data_kinds()) + "); may be repeated")
+      ->allow_extra_args(false);
   command->add_option("--out", options->out, "The JSON file to write; - for standard output");
   command->add_option("--format", options->format, "What to print: table, json or csv")
       ->check(CLI::IsMember({"table", "json", "csv"}))

@@ -50,14 +50,14 @@ Workload with_other_optimizer(Workload workload) {
 /// Two steps on real data at the real shapes: the second starts from moments that are not zero.
 void run_steps(Backend& via, Backend& memory, const Workload& workload, const Precision& precision,
                bool fused, RunEnvironment& environment) {
+  const Dataset& dataset = environment.dataset(workload, {});
   Trainer trainer(memory, workload,
                   {.precision = precision,
                    .batch = workload.default_batch,
                    .seed = environment.seed,
                    .fused = fused,
-                   .sizes = {}});
-  BatchSource source(environment.dataset(std::string(workload.dataset)), workload.default_batch,
-                     environment.seed);
+                   .sizes = sizes_for(workload, {}, dataset)});
+  BatchSource source(dataset, workload.default_batch, environment.seed);
   for (const Batch& batch : make_resident_batches(memory, source, 2)) trainer.step(via, batch);
 }
 
@@ -268,7 +268,7 @@ class Verification {
 struct VerifyFlags {
   VerifyOptions options;
   std::uint64_t seed = 1;
-  std::string data;
+  std::vector<std::string> data;
   std::string cpu_provider = "auto";
   int gpu_index = 0;
 };
@@ -294,7 +294,11 @@ void register_verify(CLI::App& app, std::function<int()>& action) {
       ->check(whole_number(1, 4096));
   command->add_option("--seed", flags->seed, "Seed of weights, data and samples")
       ->check(seed_number());
-  command->add_option("--data", flags->data, "A folder of IDX files, or synthetic");
+  command
+      ->add_option("--data", flags->data,
+                   "A folder or file of data, or synthetic; KIND=SOURCE for one kind alone; may be "
+                   "repeated")
+      ->allow_extra_args(false);
   command->add_option("--cpu-provider", flags->cpu_provider, "eigen, blas, onednn or auto")
       ->check(CLI::IsMember({"eigen", "blas", "onednn", "auto"}))
       ->capture_default_str();
@@ -305,7 +309,7 @@ void register_verify(CLI::App& app, std::function<int()>& action) {
       RunEnvironment environment{
           .devices = Devices({.gpu_index = flags->gpu_index, .cpu_provider = flags->cpu_provider}),
           .seed = flags->seed,
-          .data = flags->data,
+          .data = DataSources(flags->data),
           .datasets = {}};
       return verify(flags->options, environment);
     };

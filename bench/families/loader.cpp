@@ -1,5 +1,6 @@
 #include "bench/families/loader.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "bench/harness/run_environment.h"
@@ -17,15 +18,15 @@ constexpr std::int64_t kDefaultBatch = 256;
 void require_first_batch(const Dataset& dataset, const BatchLayout& layout, std::uint64_t seed,
                          const std::vector<std::uint8_t>& samples,
                          const std::vector<std::int32_t>& labels) {
-  const std::vector<std::uint32_t> order = epoch_order(dataset.train.size(), seed, 0);
+  const SampleSet& train = dataset.train;
+  const std::vector<std::uint32_t> order = epoch_order(train.size(), seed, 0);
   const auto sample_bytes = static_cast<std::size_t>(dataset.sample_bytes());
   for (std::size_t i = 0; i < static_cast<std::size_t>(layout.batch()); ++i) {
     const std::size_t sample = order[i];
-    bool equal = labels[i] == dataset.train.labels[sample];
-    for (std::size_t p = 0; p < sample_bytes; ++p) {
-      equal &= samples[i * sample_bytes + p] == dataset.train.samples[sample * sample_bytes + p];
-    }
-    if (!equal) {
+    const bool equal_bytes =
+        std::equal(samples.data() + i * sample_bytes, samples.data() + (i + 1) * sample_bytes,
+                   dataset.sample(train, sample));
+    if (!equal_bytes || (!labels.empty() && labels[i] != train.labels[sample])) {
       throw DeviceError("output check failed: sample " + std::to_string(i) +
                         " of the first batch is not sample " + std::to_string(sample) +
                         " of the data set");
@@ -49,9 +50,12 @@ class LoaderCase : public PreparedCase {
     const BatchLayout& layout = source_.layout();
     const Batch batch = loader_.next();
     std::vector<std::uint8_t> samples(batch.samples.bytes());
-    std::vector<std::int32_t> labels(static_cast<std::size_t>(layout.batch()));
+    std::vector<std::int32_t> labels;
     backend_->copy_to_host(samples.data(), batch.samples);
-    backend_->copy_to_host(labels.data(), batch.labels);
+    if (!batch.labels.absent()) {
+      labels.resize(static_cast<std::size_t>(layout.batch()));
+      backend_->copy_to_host(labels.data(), batch.labels);
+    }
     require_first_batch(dataset_, layout, seed_, samples, labels);
     result.counters["max_relative_error"] = 0;
     result.counters["checked_outputs"] = static_cast<double>(samples.size() + labels.size());

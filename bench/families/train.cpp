@@ -26,7 +26,7 @@ class TrainCase : public PreparedCase {
       : workload_(workload_by_name(wanted.id.name)),
         backend_(environment.devices.open(wanted.id.device,
                                           static_cast<int>(wanted.id.integer("threads", 0)))),
-        dataset_(environment.dataset(std::string(workload_.dataset))),
+        dataset_(environment.dataset(workload_, wanted.sizes)),
         batch_(wanted.id.integer("batch", workload_.default_batch)),
         seed_(environment.seed),
         on_gpu_(wanted.id.device == "gpu"),
@@ -35,7 +35,7 @@ class TrainCase : public PreparedCase {
                   .batch = batch_,
                   .seed = environment.seed,
                   .fused = wanted.id.text("fusion", "on") == "on",
-                  .sizes = wanted.sizes}),
+                  .sizes = sizes_for(workload_, wanted.sizes, dataset_)}),
         timer_(backend_->make_timer()) {}
 
   void check(CaseResult& result) override {
@@ -102,6 +102,9 @@ class TrainCase : public PreparedCase {
     CostBackend cost;
     trainer_.step(cost, batch);
     result.counters["samples_per_iteration"] = static_cast<double>(batch_);
+    if (dataset_.is_sequence()) {
+      result.counters["tokens_per_iteration"] = static_cast<double>(batch_ * dataset_.steps());
+    }
     result.counters["flops_per_iteration"] = cost.total().flops;
     result.counters["bytes_per_iteration"] = cost.total().bytes;
     std::int64_t operations = 0;

@@ -33,6 +33,7 @@ bool add_rates(CaseResult& result, const Peaks& peaks) {
   const auto peak_flops = peaks.flops.find(result.id.precision);
   const Rate rates[] = {
       {"samples_per_iteration", "samples_per_second", nullptr, 0},
+      {"tokens_per_iteration", "tokens_per_second", nullptr, 0},
       {kFlops, "flops_per_second", "fraction_of_peak_flops",
        peak_flops == peaks.flops.end() ? 0 : peak_flops->second},
       {"bytes_per_iteration", "bytes_per_second", "fraction_of_peak_bandwidth", peaks.bandwidth},

@@ -4,9 +4,11 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "bench/harness/devices.h"
-#include "common/data/dataset.h"
+#include "common/data/data_sources.h"
+#include "common/models/workload_data.h"
 
 namespace trainbench {
 
@@ -14,13 +16,18 @@ namespace trainbench {
 struct RunEnvironment {
   Devices devices;
   std::uint64_t seed = 1;
-  std::string data;  ///< --data: a folder, "synthetic", or empty for the default
+  DataSources data;  ///< --data
 
   /// The data set of that kind, loaded once.
-  const Dataset& dataset(const std::string& kind) {
-    auto& slot = datasets[kind];
-    if (!slot) slot = std::make_unique<Dataset>(load_dataset(kind, data, seed));
+  const Dataset& dataset(const std::string& kind, const SequenceShape& shape = {}) {
+    auto& slot =
+        datasets[kind + "/" + std::to_string(shape.steps) + "/" + std::to_string(shape.vocabulary)];
+    if (!slot) slot = std::make_unique<Dataset>(load_dataset(kind, data.of(kind), seed, shape));
     return *slot;
+  }
+  /// The one that a workload of these sizes trains on.
+  const Dataset& dataset(const Workload& workload, const ModelSizes& sizes) {
+    return dataset(std::string(workload.dataset), sequence_shape(workload, sizes));
   }
 
   std::map<std::string, std::unique_ptr<Dataset>> datasets;

@@ -2,6 +2,7 @@
 
 #include "common/config/spelling.h"
 #include "common/core/error.h"
+#include "common/data/dataset.h"
 #include "common/models/workload.h"
 
 namespace trainbench {
@@ -50,7 +51,7 @@ Family loader_family() {
   return {
       .name = "loader",
       .claim = "Moving data starves the compute: a loader slower than the step sets its pace.",
-      .cases = {"images28"},
+      .cases = data_kinds(),
       .precisions = {"u8"},
       .axes = {batch_axis([](std::string_view) { return std::string("256"); })},
   };

@@ -1,169 +1,149 @@
 #include "common/data/dataset.h"
 
-#include <algorithm>
 #include <array>
-#include <span>
 
+#include "common/config/spelling.h"
 #include "common/core/error.h"
-#include "common/core/philox.h"
-#include "common/data/idx.h"
+#include "common/data/data_kind.h"
+#include "common/data/image_files.h"
+#include "common/data/synthetic.h"
+#include "common/data/text.h"
 
 namespace trainbench {
 namespace {
 
-struct DataKind {
-  std::string_view name;
-  std::int64_t height;
-  std::int64_t width;
-  std::int64_t channels;
-  std::int64_t classes;
-};
+constexpr std::string_view kSynthetic = "synthetic";
 
-constexpr std::array kDataKinds{
-    DataKind{.name = "images28", .height = 28, .width = 28, .channels = 1, .classes = 10}};
+const std::vector<DataKind>& kinds() {
+  const auto synthetic = [] { return std::string(kSynthetic); };
+  const auto fashion = [] {
+    std::error_code error;
+    return std::filesystem::is_directory(fashion_mnist_folder(), error)
+               ? fashion_mnist_folder().string()
+               : std::string(kSynthetic);
+  };
+  const auto bible = [] { return std::string(has_bible() ? kBible : kSynthetic); };
+  static const std::vector<DataKind> table{
+      {.name = "images28",
+       .image = Shape{28, 28, 1},
+       .classes = 10,
+       .synthetic = {.train = 60000, .test = 10000},
+       .read = read_idx_images,
+       .default_source = fashion},
+      {.name = "images32",
+       .image = Shape{32, 32, 1},
+       .classes = 10,
+       .synthetic = {.train = 50000, .test = 10000},
+       .read = read_images32,
+       .default_source = fashion},
+      {.name = "images224",
+       .image = Shape{224, 224, 3},
+       .classes = 1000,
+       .synthetic = {.train = 768, .test = 64},  // 125 MB
+       .read = read_record_images,
+       .default_source = synthetic},
+      {.name = "text",
+       .classes = kAsciiCharacters,
+       .steps = 64,
+       .synthetic = {.train = 900'000, .test = 100'000},
+       .read = read_text,
+       .default_source = bible},
+      {.name = "tokens",
+       .dtype = DType::i32,
+       .classes = 50257,
+       .steps = 1024,
+       .synthetic = {.train = 900'000, .test = 100'000},
+       .read = read_tokens,
+       .default_source = synthetic},
+  };
+  return table;
+}
 
 const DataKind& kind_by_name(std::string_view name) {
-  std::string known;
-  for (const DataKind& kind : kDataKinds) {
+  for (const DataKind& kind : kinds()) {
     if (kind.name == name) return kind;
-    if (!known.empty()) known += ", ";
-    known += kind.name;
   }
-  throw InputError("unknown kind of data \"" + std::string(name) + "\"; one of " + known);
+  throw InputError("unknown kind of data " + in_quotes(name) + "; one of " + joined(data_kinds()));
 }
 
-Dataset empty_dataset(const DataKind& kind, std::string name, bool synthetic) {
-  return {.name = std::move(name),
-          .synthetic = synthetic,
-          .sample_shape = Shape{kind.height, kind.width, kind.channels},
-          .classes = kind.classes,
-          .train = {},
-          .test = {}};
-}
-
-// ---- Files of the MNIST family ---------------------------------------------------------------
-
-std::filesystem::path find_idx(const std::filesystem::path& folder, const std::string& stem) {
-  const std::filesystem::path plain = folder / stem;
-  std::filesystem::path gzipped = plain;
-  gzipped += ".gz";
-  std::error_code error;
-  if (std::filesystem::exists(plain, error)) return plain;
-  if (std::filesystem::exists(gzipped, error)) return gzipped;
-  throw InputError(plain.string() +
-                   ": no such file, nor with .gz; the folder must hold train-images-idx3-ubyte, "
-                   "train-labels-idx1-ubyte, t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte");
-}
-
-SampleSet read_samples(const DataKind& kind, const std::filesystem::path& folder,
-                       const std::string& prefix) {
-  const std::filesystem::path image_path = find_idx(folder, prefix + "-images-idx3-ubyte");
-  const std::filesystem::path label_path = find_idx(folder, prefix + "-labels-idx1-ubyte");
-  IdxArray images = read_idx(image_path, 3);
-  const IdxArray labels = read_idx(label_path, 1);
-
-  if (images.extents[1] != kind.height || images.extents[2] != kind.width) {
-    throw InputError(image_path.string() + ": images of " + std::to_string(images.extents[1]) +
-                     "x" + std::to_string(images.extents[2]) + "; " + std::string(kind.name) +
-                     " needs " + std::to_string(kind.height) + "x" + std::to_string(kind.width));
+SequenceShape completed(const DataKind& kind, SequenceShape shape) {
+  if (shape.steps == 0) shape.steps = kind.steps;
+  if (shape.vocabulary == 0) shape.vocabulary = kind.classes;
+  if (kind.is_sequence() && kind.dtype == DType::u8 && shape.vocabulary < kAsciiCharacters) {
+    throw InputError("size \"vocabulary\" is " + std::to_string(shape.vocabulary) + "; " +
+                     std::string(kind.name) + " needs at least " +
+                     std::to_string(kAsciiCharacters));
   }
-  if (labels.extents[0] != images.extents[0]) {
-    throw InputError(label_path.string() + ": " + std::to_string(labels.extents[0]) +
-                     " labels for the " + std::to_string(images.extents[0]) + " images of " +
-                     image_path.filename().string() + "; there must be one for each");
-  }
-  const auto wrong =
-      std::find_if(labels.values.begin(), labels.values.end(),
-                   [&](std::uint8_t label) { return std::int64_t{label} >= kind.classes; });
-  if (wrong != labels.values.end()) {
-    throw InputError(
-        label_path.string() + ": label " + std::to_string(wrong - labels.values.begin()) + " is " +
-        std::to_string(*wrong) + "; labels must be below " + std::to_string(kind.classes));
-  }
-  return {.samples = std::move(images.values),
-          .labels = std::vector<std::int32_t>(labels.values.begin(), labels.values.end())};
-}
-
-Dataset read_dataset(const DataKind& kind, const std::filesystem::path& folder, std::string name) {
-  std::error_code error;
-  if (!std::filesystem::is_directory(folder, error)) {
-    throw InputError(folder.string() +
-                     ": no such folder; data is a folder with the four IDX files or \"synthetic\"");
-  }
-  Dataset dataset = empty_dataset(kind, std::move(name), false);
-  dataset.train = read_samples(kind, folder, "train");
-  dataset.test = read_samples(kind, folder, "t10k");
-  return dataset;
-}
-
-// ---- The synthetic set -----------------------------------------------------------------------
-
-// Streams of the generator; sample i of a set draws from the set's stream + i.
-constexpr std::uint64_t kPrototypeStream = std::uint64_t{0x73796e} << 40;
-constexpr std::uint64_t kTrainStream = kPrototypeStream + (std::uint64_t{1} << 36);
-constexpr std::uint64_t kTestStream = kPrototypeStream + (std::uint64_t{2} << 36);
-
-// The bytes of consecutive words of a stream, least significant first.
-void random_bytes(std::uint64_t seed, std::uint64_t stream, std::span<std::uint8_t> out) {
-  constexpr std::size_t kBlockBytes = 16;
-  const Philox random(seed, stream);
-  for (std::size_t first = 0; first < out.size(); first += kBlockBytes) {
-    const PhiloxWords block = random.block(first / kBlockBytes);
-    const std::size_t count = std::min(kBlockBytes, out.size() - first);
-    for (std::size_t i = 0; i < count; ++i) {
-      out[first + i] = static_cast<std::uint8_t>(block.word[i / 4] >> (8 * (i % 4)));
-    }
-  }
-}
-
-SampleSet make_samples(const Dataset& dataset, const std::vector<std::uint8_t>& prototypes,
-                       std::uint64_t seed, std::uint64_t stream, std::int64_t count) {
-  const auto bytes = static_cast<std::size_t>(dataset.sample_bytes());
-  const auto size = static_cast<std::size_t>(count);
-  SampleSet set;
-  set.samples.resize(size * bytes);
-  set.labels.resize(size);
-  for (std::size_t i = 0; i < size; ++i) {
-    const std::size_t label = i % static_cast<std::size_t>(dataset.classes);
-    set.labels[i] = static_cast<std::int32_t>(label);
-    const std::span<std::uint8_t> sample = std::span(set.samples).subspan(i * bytes, bytes);
-    random_bytes(seed, stream + i, sample);
-    const std::uint8_t* prototype = prototypes.data() + label * bytes;
-    for (std::size_t p = 0; p < bytes; ++p) {
-      sample[p] = static_cast<std::uint8_t>((prototype[p] + 3 * sample[p]) / 4);
-    }
-  }
-  return set;
+  return shape;
 }
 
 }  // namespace
 
-Dataset make_synthetic_dataset(std::string_view kind_name, std::uint64_t seed, SyntheticSize size) {
-  require(size.train > 0 && size.test > 0, "a synthetic set has samples");
+Dataset empty_dataset(const DataKind& kind, std::string name, const SequenceShape& shape) {
+  return {.name = std::move(name),
+          .synthetic = false,
+          .sample_shape = kind.is_sequence() ? Shape{shape.steps + 1} : kind.image,
+          .dtype = kind.dtype,
+          .classes = kind.is_sequence() ? shape.vocabulary : kind.classes,
+          .train = {},
+          .test = {}};
+}
+
+void split_sequence(Dataset& dataset, const std::string& name, std::vector<std::uint8_t> bytes) {
+  const auto element = static_cast<std::int64_t>(size_of(dataset.dtype));
+  const std::int64_t elements = static_cast<std::int64_t>(bytes.size()) / element;
+  const std::int64_t window = dataset.sample_shape[0];
+  const std::int64_t test = elements / 10;
+  if (test < window) {
+    throw InputError(name + ": " + std::to_string(elements) +
+                     " characters or tokens; sequences of " + std::to_string(dataset.steps()) +
+                     " steps need at least " + std::to_string(10 * window) +
+                     ", the last tenth of them to test on");
+  }
+  const auto middle = bytes.begin() + static_cast<std::ptrdiff_t>((elements - test) * element);
+  dataset.test.samples.assign(middle, bytes.end());
+  bytes.erase(middle, bytes.end());
+  dataset.train.samples = std::move(bytes);
+  dataset.train.count = (elements - test - 1) / dataset.steps();
+  dataset.test.count = (test - 1) / dataset.steps();
+}
+
+Dataset make_synthetic_dataset(std::string_view kind_name, std::uint64_t seed,
+                               const SyntheticSize& size, const SequenceShape& sequence) {
   const DataKind& kind = kind_by_name(kind_name);
-  Dataset dataset = empty_dataset(kind, "synthetic", true);
-  std::vector<std::uint8_t> prototypes(
-      static_cast<std::size_t>(kind.classes * dataset.sample_bytes()));
-  random_bytes(seed, kPrototypeStream, prototypes);
-  dataset.train = make_samples(dataset, prototypes, seed, kTrainStream, size.train);
-  dataset.test = make_samples(dataset, prototypes, seed, kTestStream, size.test);
+  const SyntheticSize wanted = size.train == 0 ? kind.synthetic : size;
+  require(wanted.train > 0 && wanted.test > 0, "a synthetic set has samples");
+  Dataset dataset = empty_dataset(kind, std::string(kSynthetic), completed(kind, sequence));
+  dataset.synthetic = true;
+  if (kind.is_sequence()) {
+    const std::int64_t elements = wanted.train + wanted.test;
+    split_sequence(dataset, dataset.name,
+                   kind.dtype == DType::u8 ? synthetic_text(seed, elements)
+                                           : synthetic_tokens(seed, elements, dataset.classes));
+  } else {
+    fill_synthetic_images(dataset, seed, wanted);
+  }
   return dataset;
 }
 
-std::filesystem::path fashion_mnist_folder() { return "/usr/share/datasets/fashion-mnist"; }
-
 std::string default_source(std::string_view kind_name) {
-  kind_by_name(kind_name);
-  std::error_code error;
-  return std::filesystem::is_directory(fashion_mnist_folder(), error) ? fashion_mnist_folder()
-                                                                      : "synthetic";
+  return kind_by_name(kind_name).default_source();
 }
 
-Dataset load_dataset(std::string_view kind_name, const std::string& source, std::uint64_t seed) {
+std::vector<std::string_view> data_kinds() {
+  std::vector<std::string_view> names;
+  for (const DataKind& kind : kinds()) names.push_back(kind.name);
+  return names;
+}
+
+Dataset load_dataset(std::string_view kind_name, const std::string& source, std::uint64_t seed,
+                     const SequenceShape& sequence) {
   const DataKind& kind = kind_by_name(kind_name);
-  const std::string used = source.empty() ? default_source(kind_name) : source;
-  if (used == "synthetic") return make_synthetic_dataset(kind_name, seed);
-  return read_dataset(kind, used, source.empty() ? "fashion-mnist" : source);
+  const std::string used = source.empty() ? kind.default_source() : source;
+  if (used == kSynthetic) return make_synthetic_dataset(kind_name, seed, {}, sequence);
+  Dataset dataset = kind.read(kind, used, completed(kind, sequence));
+  if (used == fashion_mnist_folder()) dataset.name = "fashion-mnist";
+  return dataset;
 }
 
 }  // namespace trainbench

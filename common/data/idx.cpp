@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
-#include <fstream>
 #include <memory>
 #include <optional>
 
 #include "common/core/error.h"
+#include "common/data/file_bytes.h"
 #include "common/data/gzip.h"
 
 namespace trainbench {
@@ -129,26 +127,7 @@ IdxArray parse_idx(std::span<const std::uint8_t> file, const std::string& name, 
 }
 
 IdxArray read_idx(const std::filesystem::path& path, std::size_t rank) {
-  const std::string name = path.string();
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) {
-    throw InputError(name + ": no such file; it must be an IDX file, plain or gzipped");
-  }
-  const std::uintmax_t size = std::filesystem::file_size(path, error);
-  if (error) throw InputError(name + ": cannot be read: " + error.message());
-  if (size == 0) throw InputError(name + ": empty; it must be an IDX file, plain or gzipped");
-  if (size / 2 > kLargestIdx) {
-    throw InputError(name + ": " + std::to_string(size) + " bytes; at most " +
-                     std::to_string(kLargestIdx) + " elements are read");
-  }
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw InputError(name + ": cannot be read: " + std::strerror(errno));
-  std::vector<std::uint8_t> bytes(static_cast<std::size_t>(size));
-  file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-  if (file.gcount() != static_cast<std::streamsize>(bytes.size())) {
-    throw InputError(name + ": cannot be read to its end");
-  }
-  return parse_idx(bytes, name, rank);
+  return parse_idx(read_file_bytes(path, "an IDX file, plain or gzipped"), path.string(), rank);
 }
 
 }  // namespace trainbench

@@ -65,19 +65,27 @@ std::vector<std::uint32_t> epoch_order(std::int64_t samples, std::uint64_t seed,
 
 BatchLayout::BatchLayout(const Dataset& dataset, std::int64_t batch)
     : batch_(batch),
-      samples_{batch, dataset.sample_shape[0], dataset.sample_shape[1], dataset.sample_shape[2]} {
+      samples_(dataset.is_sequence() ? Shape{batch, dataset.sample_shape[0]}
+                                     : Shape{batch, dataset.sample_shape[0],
+                                             dataset.sample_shape[1], dataset.sample_shape[2]}),
+      dtype_(dataset.dtype),
+      labelled_(!dataset.train.labels.empty()) {
   constexpr std::size_t kAlignment = 64;
-  const auto sample_bytes = static_cast<std::size_t>(samples_.elements());
+  const auto sample_bytes = static_cast<std::size_t>(batch * dataset.sample_bytes());
   label_offset_ = (sample_bytes + kAlignment - 1) / kAlignment * kAlignment;
-  bytes_ = label_offset_ + static_cast<std::size_t>(batch) * sizeof(std::int32_t);
+  bytes_ = labelled_ ? label_offset_ + static_cast<std::size_t>(batch) * sizeof(std::int32_t)
+                     : sample_bytes;
 }
 
 Batch BatchLayout::view(const void* data) const {
-  const ConstTensor bytes(data, Shape{static_cast<std::int64_t>(bytes_)}, DType::u8);
-  const auto labels = bytes.range(static_cast<std::int64_t>(label_offset_),
-                                  batch_ * static_cast<std::int64_t>(sizeof(std::int32_t)));
-  return {.samples = bytes.range(0, samples_.elements()).reshaped(samples_),
-          .labels = ConstTensor(labels.data, Shape{batch_}, DType::i32)};
+  Batch batch{.samples = ConstTensor(data, samples_, dtype_), .labels = {}};
+  if (labelled_) {
+    const ConstTensor bytes(data, Shape{static_cast<std::int64_t>(bytes_)}, DType::u8);
+    const auto labels = bytes.range(static_cast<std::int64_t>(label_offset_),
+                                    batch_ * static_cast<std::int64_t>(sizeof(std::int32_t)));
+    batch.labels = ConstTensor(labels.data, Shape{batch_}, DType::i32);
+  }
+  return batch;
 }
 
 BatchSource::BatchSource(const Dataset& dataset, std::int64_t batch, std::uint64_t seed)
@@ -96,12 +104,14 @@ void BatchSource::fill_next(std::byte* to) {
     position_ = 0;
   }
   const auto bytes = static_cast<std::size_t>(dataset_.sample_bytes());
+  const SampleSet& train = dataset_.train;
   std::byte* labels = to + layout_.label_offset();
   for (std::size_t i = 0; i < batch; ++i) {
     const std::size_t sample = order_[position_ + i];
-    std::memcpy(to + i * bytes, dataset_.train.samples.data() + sample * bytes, bytes);
-    std::memcpy(labels + i * sizeof(std::int32_t), &dataset_.train.labels[sample],
-                sizeof(std::int32_t));
+    std::memcpy(to + i * bytes, dataset_.sample(train, sample), bytes);
+    if (!train.labels.empty()) {
+      std::memcpy(labels + i * sizeof(std::int32_t), &train.labels[sample], sizeof(std::int32_t));
+    }
   }
   position_ += batch;
 }

@@ -20,7 +20,7 @@ namespace trainbench {
 std::vector<std::uint32_t> epoch_order(std::int64_t samples, std::uint64_t seed,
                                        std::uint64_t epoch);
 
-/// A batch as bytes: the samples, then the labels.
+/// A batch as bytes: the samples, then the labels where there are any.
 class BatchLayout {
  public:
   BatchLayout(const Dataset& dataset, std::int64_t batch);
@@ -34,7 +34,9 @@ class BatchLayout {
 
  private:
   std::int64_t batch_;
-  Shape samples_;  // [batch, height, width, channels]
+  Shape samples_;  // [batch, ...sample]
+  DType dtype_;
+  bool labelled_;
   std::size_t label_offset_;
   std::size_t bytes_;
 };

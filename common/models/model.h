@@ -12,8 +12,9 @@ namespace trainbench {
 
 /// A batch in device memory, as it travelled.
 struct Batch {
-  ConstTensor samples;  ///< images: u8 [b, height, width, channels]
-  ConstTensor labels;   ///< i32 [b]
+  ConstTensor
+      samples;         ///< images: u8 [b, height, width, channels]; sequences: u8 or i32 [b, t + 1]
+  ConstTensor labels;  ///< i32 [b]; absent for sequences
 };
 
 /// Integer sizes of a model by name ("hidden" -> 2048); what is absent has the model's default.

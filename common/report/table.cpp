@@ -18,6 +18,9 @@ constexpr std::size_t kWidth = 100;
 /// A spread of this part of the median says that the machine was busy with something else.
 constexpr double kNoisy = 0.10;
 constexpr const char* kNothing = "-";
+/// What rows of sequences have beside their samples a second, and the column that shows it.
+constexpr const char* kTokens = "tokens_per_second";
+constexpr std::ptrdiff_t kTokenColumn = 7;
 
 using Align = TextTable::Align;
 
@@ -32,6 +35,10 @@ std::string cell(const CaseResult& result, const std::string& counter, Show&& sh
 template <class Show>
 std::string timed_cell(const CaseResult& result, const std::string& counter, Show&& show) {
   return result.simulated ? kNothing : cell(result, counter, show);
+}
+
+std::string rate_cell(const CaseResult& result, const std::string& counter) {
+  return timed_cell(result, counter, [](double value) { return si(value, ""); });
 }
 
 std::string total_memory(const CaseResult& result) {
@@ -117,22 +124,34 @@ class TableWriter {
   }
 
   void table(const std::string& group) {
-    TextTable table({{"device", Align::left},
-                     {"type", Align::left},
-                     {"batch"},
-                     {"cores"},
-                     {"     time"},
-                     {"  IQR"},
-                     {"samples/s"},
-                     {"GFLOP/s"},
-                     {" peak"},
-                     {"  GB/s"},
-                     {"  memory"},
-                     {"        loss"},
-                     {"", Align::left}});
+    std::vector<const CaseResult*> results;
     for (const CaseResult& result : report_.results) {
-      if (result.outcome() != Status::ok) continue;
-      if (group_name(result.id) == group) table.add(row(result));
+      if (result.outcome() == Status::ok && group_name(result.id) == group) {
+        results.push_back(&result);
+      }
+    }
+    const bool sequences = std::any_of(results.begin(), results.end(), [](const CaseResult* each) {
+      return !each->values(kTokens).empty();
+    });
+    std::vector<TextTable::Column> columns{{"device", Align::left},
+                                           {"type", Align::left},
+                                           {"batch"},
+                                           {"cores"},
+                                           {"     time"},
+                                           {"  IQR"},
+                                           {sequences ? " seq/s" : "samples/s"},
+                                           {"GFLOP/s"},
+                                           {" peak"},
+                                           {"  GB/s"},
+                                           {"  memory"},
+                                           {"        loss"},
+                                           {"", Align::left}};
+    if (sequences) columns.insert(columns.begin() + kTokenColumn, {"tokens/s"});
+    TextTable table(std::move(columns));
+    for (const CaseResult* result : results) {
+      std::vector<std::string> cells = row(*result);
+      if (sequences) cells.insert(cells.begin() + kTokenColumn, rate_cell(*result, kTokens));
+      table.add(std::move(cells));
     }
     if (table.empty()) return;
     text_ += "\n" + group + "\n" + table.text();
@@ -148,7 +167,7 @@ class TableWriter {
             result.id.device == "cpu" ? std::to_string(cores_used(report_, result.id)) : kNothing,
             result.simulated ? "simulated" : cell(result, "wall_time", seconds_text),
             spread(result) ? percent_text(*spread(result)) : kNothing,
-            timed_cell(result, "samples_per_second", [](double value) { return si(value, ""); }),
+            rate_cell(result, "samples_per_second"),
             timed_cell(result, "flops_per_second", giga),
             timed_cell(result, "fraction_of_peak_flops", percent_text),
             timed_cell(result, "bytes_per_second", giga),

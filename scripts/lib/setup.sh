@@ -14,7 +14,7 @@ started=$SECONDS
 build_packages=(cmake g++ git ninja-build libbenchmark-dev libcli11-dev libeigen3-dev libgtest-dev
                 nlohmann-json3-dev zlib1g-dev)
 # Providers and data: used where a release has them, not missed where it does not.
-optional_packages=(dataset-fashion-mnist libdnnl-dev libopenblas-openmp-dev)
+optional_packages=(bible-kjv dataset-fashion-mnist libdnnl-dev libopenblas-openmp-dev)
 test_packages=(libbenchmark-tools python3-jsonschema python3-scipy)
 
 say() { echo "trainbench: $*" >&2; }

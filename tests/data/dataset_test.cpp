@@ -84,6 +84,20 @@ TEST_F(DatasetFiles, WrongImageSize) {
                           "images of 32x28; images28 needs 28x28"));
 }
 
+TEST_F(DatasetFiles, SmallerImagesGetAMarginOfZeros) {
+  const Dataset data = load_dataset("images32", folder_.path().string(), 1);
+  EXPECT_EQ(data.sample_shape, (Shape{32, 32, 1}));
+  ASSERT_EQ(data.train.size(), kTrain);
+  ASSERT_EQ(data.train.samples.size(), kTrain * 32u * 32u);
+  const Bytes small = counting_bytes(kTrain * kPixels);
+  for (std::size_t i = 0; i < data.train.samples.size(); ++i) {
+    const std::size_t row = i / 32 % 32, column = i % 32;
+    const bool inside = row >= 2 && row < 30 && column >= 2 && column < 30;
+    const std::size_t source = (i / 1024 * 28 + row - 2) * 28 + column - 2;
+    ASSERT_EQ(data.train.samples[i], inside ? small[source] : 0) << i;
+  }
+}
+
 TEST_F(DatasetFiles, ImagesInPlaceOfLabels) {
   std::filesystem::copy_file(file("train-images-idx3-ubyte"), file("train-labels-idx1-ubyte"),
                              std::filesystem::copy_options::overwrite_existing);

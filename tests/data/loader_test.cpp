@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstring>
 #include <map>
 #include <set>
 
@@ -28,6 +29,7 @@ Dataset numbered_dataset(std::int64_t samples = kSamples) {
   for (std::int64_t i = 0; i < samples; ++i) {
     data.train.samples.insert(data.train.samples.end(), 3, static_cast<std::uint8_t>(i));
     data.train.labels.push_back(static_cast<std::int32_t>(i));
+    ++data.train.count;
   }
   return data;
 }
@@ -131,6 +133,36 @@ TEST(BatchLayout, LabelsAreAlignedBehindTheSamples) {
     const Batch view = layout.view(nullptr);
     EXPECT_EQ(view.samples.shape, (Shape{batch, 3, 1, 1}));
     EXPECT_EQ(view.labels.shape, (Shape{batch}));
+  }
+}
+
+// Windows of four tokens, each starting where the one before ends.
+TEST(BatchSource, SequencesOverlapByOneTokenAndHaveNoLabels) {
+  const std::vector<std::int32_t> tokens{5, 6, 7, 8, 9, 10, 11, 12, 13, 14};
+  Dataset data{.name = "tokens",
+               .synthetic = true,
+               .sample_shape = Shape{4},
+               .dtype = DType::i32,
+               .classes = 15,
+               .train = {},
+               .test = {}};
+  data.train.samples.resize(tokens.size() * sizeof tokens[0]);
+  std::memcpy(data.train.samples.data(), tokens.data(), data.train.samples.size());
+  data.train.count = 3;
+  BatchSource source(data, 3, 1);
+  EXPECT_EQ(source.layout().bytes(), 3u * 4u * sizeof tokens[0]);
+  std::vector<std::byte> memory(source.layout().bytes());
+  source.fill_next(memory.data());
+  const Batch batch = source.layout().view(memory.data());
+  EXPECT_EQ(batch.samples.shape, (Shape{3, 4}));
+  EXPECT_EQ(batch.samples.dtype, DType::i32);
+  EXPECT_TRUE(batch.labels.absent());
+  const auto* seen = batch.samples.as<std::int32_t>();
+  const std::vector<std::uint32_t> order = epoch_order(3, 1, 0);
+  for (std::size_t i = 0; i < 3; ++i) {
+    for (std::size_t step = 0; step < 4; ++step) {
+      EXPECT_EQ(seen[4 * i + step], tokens[3 * order[i] + step]);
+    }
   }
 }
 

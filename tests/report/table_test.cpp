@@ -53,6 +53,19 @@ TEST(Table, CasesOfOneWorkloadAndBoundaryStandTogether) {
   EXPECT_EQ(*(heading + 3), "");
 }
 
+TEST(Table, SequencesAlsoShowTokensASecond) {
+  Report report = sample_report();
+  EXPECT_EQ(to_table(report).find("tokens/s"), std::string::npos);
+  report.results.front().counters["tokens_per_second"] = 6810 * 64.0;
+  const std::string table = to_table(report);
+  EXPECT_EQ(words_of(table, "device type")[7], "tokens/s");
+  const Words row = words_of(table, "cpu    fp32");
+  EXPECT_EQ(row[9], "436");
+  EXPECT_EQ(row[10], "k");
+  EXPECT_EQ(words_of(table, "gpu    bf16")[9], "-") << "a row of the same table without them";
+  for (const std::string& line : lines_of(table)) EXPECT_LE(line.size(), 100u) << line;
+}
+
 TEST(Table, FitsAHundredColumns) {
   Report report = sample_report();
   report.context["devices"][0]["name"] = std::string(60, 'x') + " " + std::string(60, 'y');
