@@ -52,7 +52,8 @@ Tensor Arena::allocate(Shape shape, DType dtype, MemoryKind kind) {
   return tensor;
 }
 
-void* Arena::scratch(std::size_t slot, std::size_t bytes) {
+void* Arena::scratch(Scratch block, std::size_t bytes) {
+  const auto slot = static_cast<std::size_t>(block);
   if (slot >= scratch_.size()) scratch_.resize(slot + 1);
   CpuBuffer& buffer = scratch_[slot];
   if (buffer.bytes() < bytes) buffer = make(bytes);

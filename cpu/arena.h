@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -28,6 +29,21 @@ class CpuBuffer {
   std::size_t bytes_ = 0;
 };
 
+/// Workspace that operations share, one block each: what is alive at the same time has its own.
+enum class Scratch : std::uint8_t {
+  matmul_a,  ///< operands and result in another type
+  matmul_b,
+  matmul_c,
+  matmul_library,
+  convolution_x,  ///< likewise
+  convolution_weights,
+  convolution_y,
+  convolution_library,
+  patches,  ///< of a tile of a convolution
+  images,   ///< sums of patches
+  pass,     ///< of a pass that calls no other operation
+};
+
 /// Owns all memory of a backend and knows what it is for.
 class Arena {
  public:
@@ -35,9 +51,8 @@ class Arena {
 
   Tensor allocate(Shape shape, DType dtype, MemoryKind kind);
 
-  /// Workspace that operations share, one block a slot: at least `bytes`, grown when needed.
-  /// Growing invalidates what the slot held.
-  void* scratch(std::size_t slot, std::size_t bytes);
+  /// At least `bytes`, grown when needed, which loses what the block held.
+  void* scratch(Scratch block, std::size_t bytes);
 
   MemoryUse memory() const;
 

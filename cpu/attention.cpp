@@ -333,8 +333,8 @@ void over_heads(int threads, Arena& arena, const Extents& e, double scale, Opera
   const std::int64_t heads = e.batch * e.heads;
   const std::int64_t own = Pass<T>(e, scale, nullptr).workspace();
   const int parts = parts_of(threads, heads, 1);
-  W* const workspace =
-      static_cast<W*>(arena.scratch(0, static_cast<std::size_t>(parts * own) * sizeof(W)));
+  W* const workspace = static_cast<W*>(
+      arena.scratch(Scratch::pass, static_cast<std::size_t>(parts * own) * sizeof(W)));
   parallel_parts(threads, heads, 1, [=](int part, Range range) {
     Pass<T> pass(e, scale, workspace + part * own);
     for (std::int64_t i = range.first; i < range.last; ++i) {

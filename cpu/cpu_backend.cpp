@@ -89,7 +89,8 @@ std::unique_ptr<Backend> make_cpu_backend(const CpuOptions& options) {
 CpuBackend::CpuBackend(const CpuOptions& options)
     : threads_(options.threads > 0 ? options.threads : usable_cores()),
       arena_(threads_),
-      router_(threads_, matmul_providers_for(options.provider), arena_) {
+      router_(threads_, matmul_providers_for(options.provider), arena_),
+      convolutions_(threads_, convolution_providers_for(options.provider), router_, arena_) {
   require_threads(threads_);
   // Loops outside of the backend, such as that over the initial weights, keep to it too.
   omp_set_num_threads(threads_);
@@ -129,6 +130,12 @@ std::unique_ptr<Recording> CpuBackend::record(const std::function<void()>& work)
 }
 
 std::unique_ptr<DeviceTimer> CpuBackend::make_timer() { return std::make_unique<CpuTimer>(); }
+
+std::vector<Served> CpuBackend::served() const {
+  std::vector<Served> list = router_.served();
+  for (Served& convolution : convolutions_.served()) list.push_back(std::move(convolution));
+  return list;
+}
 
 void CpuBackend::require_precision(const Precision& precision) const {
   if (precision.math == MathMode::tf32) {

@@ -6,13 +6,15 @@
 
 #include "common/backend.h"
 #include "cpu/arena.h"
+#include "cpu/convolution_router.h"
 #include "cpu/matmul_router.h"
 
 namespace trainbench {
 
 struct CpuOptions {
-  int threads = 0;                ///< 0: the physical cores that this process may use
-  std::string provider = "auto";  ///< of matmul: eigen, blas, onednn; auto: the fastest per shape
+  int threads = 0;  ///< 0: the physical cores that this process may use
+  /// Of matmul and convolution: eigen, blas, onednn; auto: the fastest per shape.
+  std::string provider = "auto";
 };
 
 /// Throws InputError for a provider that is unknown or not in this build.
@@ -37,7 +39,7 @@ class CpuBackend final : public Backend {
   void synchronize() override {}
   std::unique_ptr<Recording> record(const std::function<void()>& work) override;
   std::unique_ptr<DeviceTimer> make_timer() override;
-  std::vector<Served> served() const override { return router_.served(); }
+  std::vector<Served> served() const override;
   void require_precision(const Precision& precision) const override;
 
   void cast(ConstTensor from, Tensor to) override;
@@ -51,6 +53,26 @@ class CpuBackend final : public Backend {
   void activation_backward(Activation activation, ConstTensor saved, Tensor dx) override;
   void bias_gradient(ConstTensor dy, Tensor db) override;
 
+  void conv2d(const Window& window, ConstTensor x, ConstTensor weights, ConstTensor bias, Tensor y,
+              MathMode math) override;
+  void conv2d_data_gradient(const Window& window, ConstTensor dy, ConstTensor weights, Tensor dx,
+                            bool accumulate, MathMode math) override;
+  void conv2d_weight_gradient(const Window& window, ConstTensor x, ConstTensor dy, Tensor dw,
+                              Tensor db, MathMode math) override;
+  void max_pool(const Window& window, ConstTensor x, Tensor y, Tensor chosen) override;
+  void max_pool_backward(const Window& window, ConstTensor chosen, ConstTensor dy,
+                         Tensor dx) override;
+  void average_pool(ConstTensor x, Tensor y) override;
+  void average_pool_backward(ConstTensor dy, Tensor dx) override;
+
+  void batch_norm(const BatchNormOptions& options, ConstTensor x, const NormWeights& weights,
+                  ConstTensor residual, const BatchNormState& state, Tensor y) override;
+  void batch_norm_evaluate(const BatchNormOptions& options, ConstTensor x,
+                           const NormWeights& weights, ConstTensor residual,
+                           const BatchNormState& state, Tensor y) override;
+  void batch_norm_backward(const BatchNormOptions& options, ConstTensor x, ConstTensor y,
+                           ConstTensor dy, ConstTensor gamma, const BatchNormState& state,
+                           Tensor dx, Tensor dresidual, const NormGradients& gradients) override;
   void layer_norm(double epsilon, Tensor x, ConstTensor residual, const NormWeights& weights,
                   Tensor mean, Tensor inverse, Tensor y) override;
   void layer_norm_backward(ConstTensor x, ConstTensor dy, ConstTensor gamma, ConstTensor mean,
@@ -85,6 +107,7 @@ class CpuBackend final : public Backend {
   int threads_;
   Arena arena_;
   MatmulRouter router_;
+  ConvolutionRouter convolutions_;
 };
 
 }  // namespace trainbench

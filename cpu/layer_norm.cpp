@@ -200,7 +200,7 @@ void CpuBackend::layer_norm_backward(ConstTensor x, ConstTensor dy, ConstTensor 
     T* to = dx.as<T>();
     const int parts = parts_of(threads_, rows, kRows);
     W* workspace = static_cast<W*>(
-        arena_.scratch(0, static_cast<std::size_t>(parts * 3 * columns) * sizeof(W)));
+        arena_.scratch(Scratch::pass, static_cast<std::size_t>(parts * 3 * columns) * sizeof(W)));
     parallel_parts(threads_, rows, kRows, [=](int part, Range range) {
       Backward<T> backward(columns, workspace + part * 3 * columns);
       backward.start(scale);

@@ -3,14 +3,12 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
-#include <limits>
-#include <mutex>
 
 #include "common/matmul_size.h"
 #include "cpu/convert.h"
 #include "cpu/epilogue.h"
+#include "cpu/fastest.h"
 #include "cpu/parallel.h"
 
 namespace trainbench {
@@ -45,6 +43,16 @@ MatmulRouter::Kind MatmulRouter::kind_of(const MatmulCall& call) {
   return kind;
 }
 
+/// What tells it apart, in words.
+std::string MatmulRouter::name_of(const Kind& kind) {
+  std::string name = description(kind.problem);
+  if (kind.problem.bias) name += " bias";
+  if (kind.problem.activation == Activation::relu) name += " relu";
+  if (kind.problem.activation == Activation::gelu) name += " gelu";
+  if (kind.passes) name += " passes";
+  return name;
+}
+
 /// The problems by which a call of this kind can be computed, the one with the least work around it
 /// first.
 std::vector<MatmulProblem> MatmulRouter::variants(const Kind& kind) const {
@@ -71,9 +79,9 @@ MatmulRouter::Route MatmulRouter::route_by(const MatmulProvider& provider, const
   return {};
 }
 
-const void* MatmulRouter::operand(const Route& route, const ConstTensor& from, std::size_t slot) {
+const void* MatmulRouter::operand(const Route& route, const ConstTensor& from, Scratch block) {
   if (from.dtype == route.problem.operands) return from.data;
-  const Tensor to(arena_.scratch(slot, static_cast<std::size_t>(from.elements()) * sizeof(float)),
+  const Tensor to(arena_.scratch(block, static_cast<std::size_t>(from.elements()) * sizeof(float)),
                   from.shape, route.problem.operands);
   cast_elements(threads_, from, to);
   return to.data;
@@ -82,16 +90,16 @@ const void* MatmulRouter::operand(const Route& route, const ConstTensor& from, s
 void MatmulRouter::run(const Route& route, const MatmulCall& call) {
   const MatmulProblem& problem = route.problem;
   const bool in_place = problem.result == call.c.dtype;
-  MatmulOperands operands{.a = operand(route, call.a, 0),
-                          .b = operand(route, call.b, 1),
+  MatmulOperands operands{.a = operand(route, call.a, Scratch::matmul_a),
+                          .b = operand(route, call.b, Scratch::matmul_b),
                           .c = call.c.data,
                           .bias = problem.bias ? call.epilogue.bias.data : nullptr};
   if (!in_place) {
-    operands.c =
-        arena_.scratch(2, static_cast<std::size_t>(call.c.elements()) * size_of(problem.result));
+    operands.c = arena_.scratch(
+        Scratch::matmul_c, static_cast<std::size_t>(call.c.elements()) * size_of(problem.result));
   }
   if (const std::size_t bytes = route.plan->workspace_bytes(); bytes > 0) {
-    operands.workspace = arena_.scratch(3, bytes);
+    operands.workspace = arena_.scratch(Scratch::matmul_library, bytes);
   }
   {
     const FlushToZero flush;
@@ -106,19 +114,6 @@ void MatmulRouter::run(const Route& route, const MatmulCall& call) {
   }
 }
 
-/// Seconds: the least of a few runs, the first of which warms up.
-double MatmulRouter::time_of(const Route& route, const MatmulCall& call) {
-  constexpr int kRuns = 4;
-  using Clock = std::chrono::steady_clock;
-  double least = std::numeric_limits<double>::infinity();
-  for (int i = 0; i < kRuns; ++i) {
-    const Clock::time_point start = Clock::now();
-    run(route, call);
-    least = std::min(least, std::chrono::duration<double>(Clock::now() - start).count());
-  }
-  return least;
-}
-
 MatmulRouter::Route MatmulRouter::choose(const Kind& kind, const MatmulCall& call) {
   std::vector<Route> routes;
   for (const MatmulProvider* provider : providers_) {
@@ -130,27 +125,18 @@ MatmulRouter::Route MatmulRouter::choose(const Kind& kind, const MatmulCall& cal
   }
   if (routes.size() == 1) return std::move(routes.front());
 
-  static std::mutex mutex;
-  static std::map<std::pair<int, Kind>, const MatmulProvider*> choices;
-  const std::lock_guard lock(mutex);
-  const MatmulProvider*& choice = choices[{threads_, kind}];
-  if (choice == nullptr) {
-    std::vector<std::byte> before(kind.problem.accumulate ? call.c.bytes() : 0);
-    if (!before.empty()) std::memcpy(before.data(), call.c.data, before.size());
-    // Whoever is not clearly faster does not displace an earlier one, so that noise seldom decides.
-    constexpr double kClearly = 0.75;
-    double least = std::numeric_limits<double>::infinity();
-    for (const Route& route : routes) {
-      const double time = time_of(route, call);
-      if (time >= kClearly * least) continue;
-      least = time;
-      choice = route.provider;
+  std::vector<std::string> names;
+  for (const Route& route : routes) names.emplace_back(route.provider->name());
+  std::vector<std::byte> before;  // of a C that the measured runs add to
+  const std::size_t choice = fastest(threads_, name_of(kind), names, [&](std::size_t i) {
+    if (kind.problem.accumulate && before.empty()) {
+      before.resize(call.c.bytes());
+      std::memcpy(before.data(), call.c.data, before.size());
     }
-    if (!before.empty()) std::memcpy(call.c.data, before.data(), before.size());
-  }
-  const auto chosen = std::find_if(routes.begin(), routes.end(),
-                                   [&](const Route& route) { return route.provider == choice; });
-  return std::move(*chosen);
+    run(routes[i], call);
+  });
+  if (!before.empty()) std::memcpy(call.c.data, before.data(), before.size());
+  return std::move(routes[choice]);
 }
 
 void MatmulRouter::run(const MatmulCall& call) {

@@ -47,12 +47,12 @@ class MatmulRouter {
   };
 
   static Kind kind_of(const MatmulCall& call);
+  static std::string name_of(const Kind& kind);
   std::vector<MatmulProblem> variants(const Kind& kind) const;
   Route route_by(const MatmulProvider& provider, const Kind& kind) const;
   Route choose(const Kind& kind, const MatmulCall& call);
-  double time_of(const Route& route, const MatmulCall& call);
   void run(const Route& route, const MatmulCall& call);
-  const void* operand(const Route& route, const ConstTensor& from, std::size_t slot);
+  const void* operand(const Route& route, const ConstTensor& from, Scratch block);
 
   int threads_;
   std::vector<const MatmulProvider*> providers_;

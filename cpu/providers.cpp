@@ -15,12 +15,13 @@ namespace {
 struct Library {
   const MatmulProvider& (*provider)();
   std::string (*version)();
+  const ConvolutionProvider& (*convolution)() = nullptr;
 };
 
 const std::vector<Library>& libraries() {
   static const std::vector<Library> list {
 #if TRAINBENCH_HAS_ONEDNN
-    {onednn_provider, onednn_version},
+    {onednn_provider, onednn_version, onednn_convolution_provider},
 #endif
 #if TRAINBENCH_HAS_BLAS
         {blas_provider, blas_version},
@@ -42,6 +43,16 @@ std::vector<const MatmulProvider*> matmul_providers_for(const std::string& optio
   }
   if (chosen.empty()) {
     throw InputError("no CPU provider \"" + option + "\" in this build; it has " + known);
+  }
+  return chosen;
+}
+
+std::vector<const ConvolutionProvider*> convolution_providers_for(const std::string& option) {
+  std::vector<const ConvolutionProvider*> chosen;
+  for (const Library& library : libraries()) {
+    if (library.convolution == nullptr) continue;
+    const ConvolutionProvider& provider = library.convolution();
+    if (option == "auto" || provider.name() == option) chosen.push_back(&provider);
   }
   return chosen;
 }

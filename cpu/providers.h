@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "cpu/providers/convolution.h"
 #include "cpu/providers/provider.h"
 
 namespace trainbench {
@@ -12,6 +13,9 @@ namespace trainbench {
 /// one that is usually the fastest first. Throws InputError for a name that is unknown or not in
 /// this build.
 std::vector<const MatmulProvider*> matmul_providers_for(const std::string& option);
+
+/// Those of them that convolve, which may be none.
+std::vector<const ConvolutionProvider*> convolution_providers_for(const std::string& option);
 
 /// For reports: each library's name, and its version with the kernels that it uses on this CPU.
 std::vector<std::pair<std::string, std::string>> cpu_providers();

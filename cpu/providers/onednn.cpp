@@ -3,31 +3,16 @@
 #include <oneapi/dnnl/dnnl_debug.h>
 
 #include <array>
-#include <oneapi/dnnl/dnnl.hpp>
 
-#include "common/core/error.h"
+#include "cpu/providers/onednn_runtime.h"
 
 namespace trainbench {
 namespace {
 
-dnnl::engine& cpu_engine() {
-  static dnnl::engine engine(dnnl::engine::kind::cpu, 0);
-  return engine;
-}
-
-dnnl::stream& cpu_stream() {
-  static dnnl::stream stream(cpu_engine());
-  return stream;
-}
-
-dnnl::memory::data_type data_type_of(DType dtype) {
-  return dtype == DType::bf16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
-}
-
 dnnl::memory::desc matrix(std::int64_t rows, std::int64_t columns, bool transposed, DType dtype) {
   const dnnl::memory::dims strides =
       transposed ? dnnl::memory::dims{1, rows} : dnnl::memory::dims{columns, 1};
-  return {{rows, columns}, data_type_of(dtype), strides};
+  return {{rows, columns}, onednn_type(dtype), strides};
 }
 
 dnnl::primitive_attr attributes_of(const MatmulProblem& p) {
@@ -42,10 +27,8 @@ dnnl::primitive_attr attributes_of(const MatmulProblem& p) {
     after.append_eltwise(1.0f, algorithm, 0.0f, 0.0f);
 #endif
   }
-  dnnl::primitive_attr attributes;
+  dnnl::primitive_attr attributes = onednn_attributes();
   attributes.set_post_ops(after);
-  attributes.set_fpmath_mode(dnnl::fpmath_mode::strict);
-  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   return attributes;
 }
 
@@ -57,9 +40,9 @@ dnnl::matmul::primitive_desc describe(const MatmulProblem& p) {
   const dnnl::primitive_attr attributes = attributes_of(p);
   constexpr bool kAllowEmpty = true;
 #if DNNL_VERSION_MAJOR >= 3
-  return {cpu_engine(), a, b, bias, c, attributes, kAllowEmpty};
+  return {onednn_engine(), a, b, bias, c, attributes, kAllowEmpty};
 #else
-  return {dnnl::matmul::desc(a, b, bias, c), attributes, cpu_engine(), kAllowEmpty};
+  return {dnnl::matmul::desc(a, b, bias, c), attributes, onednn_engine(), kAllowEmpty};
 #endif
 }
 
@@ -87,11 +70,7 @@ class OnednnPlan final : public MatmulPlan {
       arguments[i] = {operands_[i].index, operands_[i].memory.get()};
     }
     const int count = static_cast<int>(kArguments) - (has_bias_ ? 0 : 1);
-    const dnnl_status_t status =
-        dnnl_primitive_execute(primitive_.get(), cpu_stream().get(), count, arguments.data());
-    if (status != dnnl_success) {
-      throw DeviceError(std::string("oneDNN matmul failed: ") + dnnl_status2str(status));
-    }
+    onednn_execute(primitive_, arguments.data(), count, "matmul");
   }
 
  private:
@@ -100,7 +79,7 @@ class OnednnPlan final : public MatmulPlan {
     dnnl::memory memory;
   };
   static Argument argument(int index, const dnnl::memory::desc& description) {
-    return {index, dnnl::memory(description, cpu_engine(), DNNL_MEMORY_NONE)};
+    return {index, dnnl::memory(description, onednn_engine(), DNNL_MEMORY_NONE)};
   }
   static constexpr std::size_t kArguments = 5;
 
@@ -109,15 +88,6 @@ class OnednnPlan final : public MatmulPlan {
   std::array<Argument, kArguments> operands_;  // the bias, which may be missing, comes last
   bool has_bias_;
 };
-
-/// The instruction that multiplies bf16; without it oneDNN converts, and so can we.
-bool multiplies_bf16() {
-#if defined(__x86_64__)
-  return __builtin_cpu_supports("avx512bf16") != 0;
-#else
-  return false;
-#endif
-}
 
 class OnednnProvider final : public MatmulProvider {
  public:
