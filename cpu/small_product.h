@@ -82,10 +82,9 @@ void small_product(std::int64_t m, std::int64_t n, std::int64_t k, Strided<W> a,
   const auto rows = [&](auto count) {
     product_rows<kAccumulate, decltype(count)::value>(n, k, a, b, b_row, c + i * c_row, c_row);
     a.data += decltype(count)::value * a.row;
-    i += decltype(count)::value;
   };
-  while (i + kRows <= m) rows(std::integral_constant<int, kRows>{});
-  while (i < m) rows(std::integral_constant<int, 1>{});
+  for (; i + kRows <= m; i += kRows) rows(std::integral_constant<int, kRows>{});
+  for (; i < m; ++i) rows(std::integral_constant<int, 1>{});
 }
 
 }  // namespace trainbench
