@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <regex>
 
 #include "bench/harness/number_flags.h"
+#include "common/config/name_filter.h"
 #include "common/config/spelling.h"
-#include "common/config/suite.h"
 #include "common/config/typed_reader.h"
 #include "common/core/error.h"
 #include "common/report/comparability.h"
@@ -114,17 +113,17 @@ void settle_times(const JudgedSide& base, const JudgedSide& fresh, JudgeOptions&
   if (!unfit.empty()) unfit = "a side is " + unfit + ", whose times mean nothing";
   const std::string different = differences(all);
   const std::string differ = different.empty() ? "" : "the sides differ in " + different;
-  const bool counts_alone = !options.compare.exact.empty();
+  const bool counts_alone = !options.compare.times || !options.compare.exact.empty();
   if (!unfit.empty()) {
-    if (!counts_alone) throw InputError(unfit + "; --exact COUNTERS compares counts");
+    if (!counts_alone) throw InputError(unfit + "; --counts-only compares the rest");
     options.compare.times = false;
     remarks.push_back(unfit);
   }
   if (differ.empty()) return;
   if (!options.cross_host && !counts_alone) {
     throw InputError(differ +
-                     "; their times are no A/B: --cross-host compares them all the same, --exact "
-                     "COUNTERS compares counts");
+                     "; their times are no A/B: --cross-host compares them all the same, "
+                     "--counts-only the rest");
   }
   if (!options.cross_host) options.compare.times = false;
   remarks.push_back(options.compare.times
@@ -209,6 +208,8 @@ void add_judge_flags(CLI::App& command, JudgeOptions& options) {
   command.add_option("--format", options.format, "table, markdown, json, junit or github")
       ->check(CLI::IsMember(names_of(kFormats)))
       ->capture_default_str();
+  command.add_flag("!--counts-only", compare.times,
+                   "Judge counts, memory and error alone: they hold on any machine");
   command.add_flag("--cross-host", options.cross_host,
                    "Compare times of different machines, drivers or builds all the same, naming "
                    "what differs; never those of a debug build");
@@ -216,13 +217,12 @@ void add_judge_flags(CLI::App& command, JudgeOptions& options) {
 
 JudgedSide read_side(std::string name, const std::vector<std::string>& paths,
                      const std::string& filter) {
-  const std::regex pattern = filter_expression(filter);
+  const NameFilter wanted(filter);
   JudgedSide side{std::move(name), {}};
   for (const std::string& path : paths) {
     Report report = read_any_result_file(path);
-    std::erase_if(report.results, [&](const CaseResult& result) {
-      return !std::regex_search(result.id.full_name(), pattern);
-    });
+    std::erase_if(report.results,
+                  [&](const CaseResult& result) { return !wanted.finds(result.id.full_name()); });
     side.reports.push_back(std::move(report));
   }
   return side;

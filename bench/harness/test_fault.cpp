@@ -10,8 +10,8 @@
 #include <optional>
 #include <vector>
 
+#include "common/config/name_filter.h"
 #include "common/config/spelling.h"
-#include "common/config/suite.h"
 #include "common/core/error.h"
 
 namespace trainbench {
@@ -61,7 +61,7 @@ constexpr std::array<Kind, 7> kKinds{{
 
 struct Fault {
   Kind kind;
-  std::regex cases;
+  NameFilter cases;
   double factor = 1;
 };
 
@@ -89,7 +89,7 @@ std::optional<Fault> planted_fault() {
       if (*end != '\0' || !(factor >= 1 && factor <= 1000)) refuse(text);
       cases.resize(last);
     }
-    return Fault{kind, filter_expression(cases), factor};
+    return Fault{kind, NameFilter(cases), factor};
   }
   refuse(text);
 }
@@ -140,7 +140,7 @@ std::string test_fault() {
 std::unique_ptr<PreparedCase> with_test_fault(std::unique_ptr<PreparedCase> prepared,
                                               const CaseId& id) {
   const std::optional<Fault> fault = planted_fault();
-  if (!fault || !std::regex_search(id.full_name(), fault->cases)) return prepared;
+  if (!fault || !fault->cases.finds(id.full_name())) return prepared;
   return std::make_unique<FaultyCase>(std::move(prepared), *fault);
 }
 

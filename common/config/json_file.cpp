@@ -13,71 +13,113 @@
 namespace trainbench {
 namespace {
 
-/// Follows the parser through the text: refuses what nlohmann accepts and we do not.
-class StrictParse {
- public:
-  StrictParse(const std::string& origin, int depth_limit)
-      : origin_(origin), depth_limit_(depth_limit) {}
+/// Members up to which an object's keys are compared one by one.
+constexpr std::size_t kFewMembers = 40;
 
-  void see(Json::parse_event_t event, const Json& parsed) {
-    switch (event) {
-      case Json::parse_event_t::object_start:
-      case Json::parse_event_t::array_start:
-        open(event == Json::parse_event_t::array_start);
-        break;
-      case Json::parse_event_t::key:
-        enter_key(parsed.get_ref<const std::string&>());
-        break;
-      case Json::parse_event_t::object_end:
-      case Json::parse_event_t::array_end:
-        levels_.pop_back();
-        count_value();
-        break;
-      case Json::parse_event_t::value:
-        count_value();
-        break;
+/// Builds the document as the parser goes through the text, and refuses what nlohmann accepts and
+/// we do not. (Its own parser with a callback looks through a list again at each element's end.)
+class DocumentBuilder : public nlohmann::json_sax<Json> {
+ public:
+  DocumentBuilder(const std::string& text, const std::string& origin, int depth_limit,
+                  const ElementSink* sink)
+      : text_(text), origin_(origin), depth_limit_(depth_limit), sink_(sink) {}
+
+  Json take_document() { return std::move(document_); }
+
+  bool null() override { return add(nullptr); }
+  bool boolean(bool value) override { return add(value); }
+  bool number_integer(number_integer_t value) override { return add(value); }
+  bool number_unsigned(number_unsigned_t value) override { return add(value); }
+  bool number_float(number_float_t value, const string_t&) override { return add(value); }
+  bool string(string_t& value) override { return add(std::move(value)); }
+  bool binary(binary_t&) override { return false; }  // of other formats than JSON's
+  bool start_object(std::size_t) override { return open(Json::value_t::object); }
+  bool start_array(std::size_t) override { return open(Json::value_t::array); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+
+  bool key(string_t& key) override {
+    Level& level = levels_.back();
+    level.key = std::move(key);
+    if (is_known(level)) {
+      throw InputError(origin_ + ": " + path() + ": this key stands twice in its object");
     }
+    return true;
   }
+
+  bool parse_error(std::size_t, const std::string&,
+                   const nlohmann::detail::exception& error) override;
 
  private:
   struct Level {
-    bool array = false;
+    Json value;                  // the list or object so far
     std::size_t index = 0;       // of the element being read
     std::string key;             // of the member being read
-    std::set<std::string> keys;  // of the members seen
+    std::set<std::string> keys;  // of the members seen, where they are many
   };
 
-  void open(bool array) {
+  static bool is_known(Level& level) {
+    const auto& members = level.value.get_ref<const Json::object_t&>();
+    if (members.size() < kFewMembers) {
+      return std::any_of(members.begin(), members.end(),
+                         [&](const auto& member) { return member.first == level.key; });
+    }
+    if (level.keys.empty()) {
+      for (const auto& member : members) level.keys.insert(member.first);
+    }
+    return !level.keys.insert(level.key).second;
+  }
+
+  bool open(Json::value_t type) {
     if (static_cast<int>(levels_.size()) >= depth_limit_) {
       throw InputError(origin_ + ": " + path() + ": nested deeper than " +
                        std::to_string(depth_limit_) + " levels");
     }
-    levels_.push_back({.array = array});
+    levels_.push_back({});
+    levels_.back().value = Json(type);
+    return true;
   }
 
-  void enter_key(const std::string& key) {
+  bool close() {
+    Json value = std::move(levels_.back().value);
+    levels_.pop_back();
+    return add(std::move(value));
+  }
+
+  bool add(Json value) {
+    if (levels_.empty()) {
+      document_ = std::move(value);
+      return true;
+    }
     Level& level = levels_.back();
-    level.key = key;
-    if (level.keys.insert(key).second) return;
-    throw InputError(origin_ + ": " + path() + ": this key stands twice in its object");
-  }
-
-  void count_value() {
-    if (!levels_.empty()) ++levels_.back().index;
+    if (level.value.is_object()) {
+      level.value.get_ref<Json::object_t&>().emplace_back(std::move(level.key), std::move(value));
+      return true;
+    }
+    const std::size_t index = level.index++;
+    const bool offered = sink_ != nullptr && levels_.size() == 2 &&
+                         levels_.front().value.is_object() && levels_.front().key == sink_->list;
+    if (!offered || !sink_->take(levels_.front().value, index, value)) {
+      level.value.get_ref<Json::array_t&>().push_back(std::move(value));
+    }
+    return true;
   }
 
   std::string path() const {
     std::string result;
     for (const Level& level : levels_) {
       result += '/';
-      result += level.array ? std::to_string(level.index) : printable(level.key);
+      result += level.value.is_array() ? std::to_string(level.index) : printable(level.key);
     }
     return result;
   }
 
+  const std::string& text_;
   const std::string& origin_;
   int depth_limit_;
+  const ElementSink* sink_;
   std::vector<Level> levels_;
+  Json document_;
 };
 
 /// "FILE:LINE:COLUMN: broken JSON: what" from the parser's own, longer message.
@@ -98,43 +140,59 @@ class StrictParse {
                    ": broken JSON: " + printable(message, kLongest));
 }
 
-}  // namespace
+bool DocumentBuilder::parse_error(std::size_t, const std::string&,
+                                  const nlohmann::detail::exception& error) {
+  const auto* broken = dynamic_cast<const Json::parse_error*>(&error);
+  if (broken != nullptr) throw_broken(text_, origin_, broken->byte, error.what());
+  // A number beyond the range of double.
+  throw InputError(origin_ + ": broken JSON: " + error.what());
+}
 
-Json parse_json(const std::string& text, const std::string& origin, const JsonLimits& limits) {
+Json parse(const std::string& text, const std::string& origin, const JsonLimits& limits,
+           const ElementSink* sink) {
   if (text.size() > limits.bytes) {
     throw InputError(origin + ": larger than " + std::to_string(limits.bytes) + " bytes");
   }
-  StrictParse strict(origin, limits.depth);
-  try {
-    return Json::parse(text, [&](int, Json::parse_event_t event, Json& parsed) {
-      strict.see(event, parsed);
-      return true;
-    });
-  } catch (const Json::parse_error& error) {
-    throw_broken(text, origin, error.byte, error.what());
-  } catch (const Json::exception& error) {
-    // A number beyond the range of double.
-    throw InputError(origin + ": broken JSON: " + error.what());
-  }
+  DocumentBuilder builder(text, origin, limits.depth, sink);
+  Json::sax_parse(text, &builder);
+  return builder.take_document();
 }
 
-Json read_json_file(const std::filesystem::path& path, const JsonLimits& limits) {
+}  // namespace
+
+Json parse_json(const std::string& text, const std::string& origin, const JsonLimits& limits) {
+  return parse(text, origin, limits, nullptr);
+}
+
+Json parse_json(const std::string& text, const std::string& origin, const JsonLimits& limits,
+                const ElementSink& sink) {
+  return parse(text, origin, limits, &sink);
+}
+
+std::string read_text_file(const std::filesystem::path& path, std::size_t limit) {
   const std::string origin = path.string();
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
-    throw InputError(origin + ": is a folder; a JSON file is needed");
+    throw InputError(origin + ": is a folder; a file is needed");
   }
   std::ifstream file(path, std::ios::binary);
   if (!file) throw InputError(origin + ": cannot be read: " + std::strerror(errno));
   // Stops soon after the limit, so that an endless file ends too.
   std::string text;
   std::string chunk(std::size_t{1} << 16, '\0');
-  while (file && text.size() <= limits.bytes) {
+  while (file && text.size() <= limit) {
     file.read(chunk.data(), static_cast<std::streamsize>(chunk.size()));
     text.append(chunk, 0, static_cast<std::size_t>(file.gcount()));
   }
   if (file.bad()) throw InputError(origin + ": cannot be read: " + std::strerror(errno));
-  return parse_json(text, origin, limits);
+  if (text.size() > limit) {
+    throw InputError(origin + ": larger than " + std::to_string(limit) + " bytes");
+  }
+  return text;
+}
+
+Json read_json_file(const std::filesystem::path& path, const JsonLimits& limits) {
+  return parse_json(read_text_file(path, limits.bytes), path.string(), limits);
 }
 
 }  // namespace trainbench

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "common/config/families.h"
+#include "common/config/name_filter.h"
 #include "common/config/spelling.h"
 #include "common/config/typed_reader.h"
 #include "common/core/error.h"
@@ -255,21 +256,6 @@ void check_overrides(const SuiteOverrides& overrides) {
 
 }  // namespace
 
-std::regex filter_expression(const std::string& filter) {
-  // The library recurses on what it parses: a long row of brackets would overflow the stack.
-  constexpr std::size_t kLongestFilter = 1000;
-  if (filter.size() > kLongestFilter) {
-    throw InputError("--filter " + in_quotes(filter) + ": longer than " +
-                     std::to_string(kLongestFilter) + " bytes");
-  }
-  try {
-    return std::regex(filter);
-  } catch (const std::regex_error& error) {
-    throw InputError("--filter " + in_quotes(filter) +
-                     ": not a regular expression (ECMAScript): " + error.what());
-  }
-}
-
 Suite read_suite(const Json& document, const std::string& file, const SuiteOverrides& overrides) {
   check_overrides(overrides);
   const ObjectReader object(JsonNode(document, file),
@@ -287,10 +273,9 @@ Suite read_suite(const Json& document, const std::string& file, const SuiteOverr
     multiply_out(read_entry(node, overrides), node, names, suite.cases);
   }
   const std::string first = suite.cases.empty() ? "" : suite.cases.front().id.full_name();
-  const std::regex expression = filter_expression(overrides.filter);
-  std::erase_if(suite.cases, [&](const SuiteCase& one) {
-    return !std::regex_search(one.id.full_name(), expression);
-  });
+  const NameFilter filter(overrides.filter);
+  std::erase_if(suite.cases,
+                [&](const SuiteCase& one) { return !filter.finds(one.id.full_name()); });
   if (suite.cases.empty()) {
     throw InputError(file + ": no case is left by " +
                      (first.empty() ? "--device and --precision"
@@ -300,10 +285,10 @@ Suite read_suite(const Json& document, const std::string& file, const SuiteOverr
   return suite;
 }
 
-std::vector<std::string> keep_matching(std::vector<std::string> names, const std::string& filter) {
-  const std::regex expression = filter_expression(filter);
-  std::erase_if(names,
-                [&](const std::string& name) { return !std::regex_search(name, expression); });
+std::vector<std::string> keep_matching(std::vector<std::string> names,
+                                       const std::string& expression) {
+  const NameFilter filter(expression);
+  std::erase_if(names, [&](const std::string& name) { return !filter.finds(name); });
   return names;
 }
 

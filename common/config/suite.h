@@ -1,7 +1,6 @@
 #pragma once
 
 #include <filesystem>
-#include <regex>
 #include <string>
 #include <vector>
 
@@ -42,12 +41,10 @@ Suite load_suite(const std::string& name_or_file, const SuiteOverrides& override
 /// The same from a document; `file` names it in errors.
 Suite read_suite(const Json& document, const std::string& file, const SuiteOverrides& overrides);
 
-/// What --filter says. Throws InputError for what is no regular expression.
-std::regex filter_expression(const std::string& filter);
-
 /// The names that the regular expression finds; an empty one finds all. Throws InputError for what
 /// is no regular expression.
-std::vector<std::string> keep_matching(std::vector<std::string> names, const std::string& filter);
+std::vector<std::string> keep_matching(std::vector<std::string> names,
+                                       const std::string& expression);
 
 /// The folders there are to look for suites in: beside the binary, the install prefix's, the source
 /// tree's.

@@ -17,6 +17,9 @@ class JsonNode {
  public:
   /// The whole document of a file. The document must outlive its nodes.
   JsonNode(const Json& document, std::string file) : JsonNode(document, std::move(file), "") {}
+  /// What stands at `path` in it.
+  JsonNode(const Json& value, std::string file, std::string path)
+      : value_(&value), file_(std::move(file)), path_(std::move(path)) {}
 
   std::string text(std::size_t shortest = 0, std::size_t longest = 4096) const;
   /// 3 and 3.0 are the integer three, as in JSON Schema.
@@ -39,8 +42,6 @@ class JsonNode {
 
  private:
   friend class ObjectReader;
-  JsonNode(const Json& value, std::string file, std::string path)
-      : value_(&value), file_(std::move(file)), path_(std::move(path)) {}
   JsonNode child(const Json& value, const std::string& step) const;
   /// Throws InputError: "... must be `wanted`, not <what it is>".
   [[noreturn]] void fail_type(const std::string& wanted) const;

@@ -1,10 +1,13 @@
 #include "common/report/comparability.h"
 
 #include <algorithm>
+#include <cctype>
+#include <map>
 
 #include "common/config/json_file.h"
 #include "common/config/spelling.h"
 #include "common/report/speedup.h"
+#include "common/system/salted_hash.h"
 
 namespace trainbench {
 namespace {
@@ -15,11 +18,18 @@ struct Place {
   const char* name;
 };
 
-constexpr Place kRun[] = {
-    {"/machine/host_id", "machine (host id)"},    {"/machine/cpu/usable_cores", "usable CPU cores"},
-    {"/build/build_type", "build type"},          {"/build/compiler", "compiler"},
-    {"/build/flags", "compiler flags"},           {"/build/arch", "target architecture"},
-    {"/build/sanitizers", "sanitizers"},          {"/build/cuda_compiler", "CUDA compiler"},
+constexpr Place kMachine[] = {
+    {"/machine/host_id", "machine (host id)"},
+    {"/machine/cpu/usable_cores", "usable CPU cores"},
+};
+
+constexpr Place kBuild[] = {
+    {"/build/build_type", "build type"}, {"/build/compiler", "compiler"},
+    {"/build/flags", "compiler flags"},  {"/build/arch", "target architecture"},
+    {"/build/sanitizers", "sanitizers"}, {"/build/cuda_compiler", "CUDA compiler"},
+};
+
+constexpr Place kSettings[] = {
     {"/settings/cpu_provider", "--cpu-provider"},
 };
 
@@ -53,10 +63,13 @@ void add(const Json& object, const Places& places, const std::string& prefix,
 }
 
 void add_devices(const Report& report, std::vector<Condition>& conditions) {
+  std::map<std::string, int> number;
   for (const Json& device : devices_of(report)) {
     if (!device.is_object() || device.contains("missing")) continue;
     const std::string kind = device.value("kind", "");
-    add(device, kDevice, (kind == "cpu" ? "CPU" : kind == "gpu" ? "GPU" : kind) + " ", conditions);
+    std::string prefix = kind == "cpu" ? "CPU " : kind == "gpu" ? "GPU " : kind + " ";
+    if (const int before = number[kind]++; before > 0) prefix += std::to_string(before) + " ";
+    add(device, kDevice, prefix, conditions);
   }
 }
 
@@ -82,14 +95,42 @@ std::vector<Condition> conditions_of(const Report& report) {
   std::vector<Condition> conditions;
   const bool ours = report.context.is_object();
   if (ours) {
-    add(report.context, kRun, "", conditions);
+    add(report.context, kMachine, "", conditions);
+    add(report.context, kBuild, "", conditions);
     add_devices(report, conditions);
+    add(report.context, kSettings, "", conditions);
     add_libraries(report.context, conditions);
   } else {
     add(report.google_context, kAnotherProgram, "", conditions);
   }
   conditions.push_back({"program", ours ? "trainbench" : "another"});
   return conditions;
+}
+
+std::string machine_of(const Report& report) {
+  const std::vector<Condition> conditions = conditions_of(report);
+  const std::string* id = value_of(conditions, kMachine[0].name);
+  // What stands in a file may be anything; a folder is named by this.
+  const bool plain = id != nullptr && !id->empty() && id->size() <= 64 &&
+                     std::all_of(id->begin(), id->end(), [](unsigned char c) {
+                       return std::isalnum(c) != 0 || c == '-' || c == '_';
+                     });
+  if (plain) return *id;
+  if (id == nullptr) id = value_of(conditions, kAnotherProgram[0].name);
+  return id == nullptr ? "" : salted_hash(id->substr(0, 400));
+}
+
+std::string build_of(const Report& report) {
+  std::vector<Condition> conditions;
+  add(report.context, kBuild, "", conditions);
+  std::string hash;
+  for (const Condition& each : conditions) {
+    // The hash takes 512 bytes at a time.
+    const std::string text = each.name + "=" + each.value;
+    for (std::size_t i = 0; i < text.size(); i += 400)
+      hash = salted_hash(hash + text.substr(i, 400));
+  }
+  return hash.empty() ? "another-program" : hash;
 }
 
 std::string differences(const std::vector<const Report*>& reports) {

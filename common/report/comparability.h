@@ -17,6 +17,14 @@ struct Condition {
 /// it does not say is left out. The first names the machine.
 std::vector<Condition> conditions_of(const Report& report);
 
+/// Tells machines apart without naming them: the host's id; of another program's result, a hash of
+/// its host's name. Empty where a report says neither.
+std::string machine_of(const Report& report);
+
+/// Tells builds apart: a hash of the compiler, its flags and all else that makes one, not of the
+/// commit. Other programs do not say how they were built and share one.
+std::string build_of(const Report& report);
+
 /// Everything in which the reports differ, with the values: `GPU ("A" and "B"), driver (...)`;
 /// empty where nothing does. What only some of them say makes no difference: a device that a
 /// machine lacks has no times there.

@@ -2,21 +2,12 @@
 
 #include "common/config/json_file.h"
 #include "common/report/counters.h"
+#include "common/report/csv_field.h"
 #include "common/report/statistics.h"
 #include "common/report/table.h"
 
 namespace trainbench {
 namespace {
-
-std::string field(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string result = "\"";
-  for (const char c : text) {
-    if (c == '"') result += '"';
-    result += c;
-  }
-  return result + "\"";
-}
 
 std::string number(double value) { return Json(value).dump(); }
 
@@ -34,17 +25,17 @@ std::string to_csv(const Report& report) {
   }
 
   std::string text = "name,status,reason,simulated,family,case,device,precision";
-  for (const std::string& key : keys) text += "," + field(key);
+  for (const std::string& key : keys) text += "," + csv_field(key);
   text += ",repetitions,wall_time_q1,wall_time_q3";
-  for (const std::string& name : counters) text += "," + field(name);
+  for (const std::string& name : counters) text += "," + csv_field(name);
   text += "\n";
   for (const CaseResult& result : report.results) {
     const CaseId& id = result.id;
-    text += field(id.full_name()) + "," + std::string(name_of(result.outcome())) + "," +
-            field(result.outcome_reason()) + (result.simulated ? ",true," : ",false,") +
-            field(id.family) + "," + field(id.name) + "," + field(id.device) + "," +
-            field(id.precision);
-    for (const std::string& key : keys) text += "," + field(id.text(key, ""));
+    text += csv_field(id.full_name()) + "," + std::string(name_of(result.outcome())) + "," +
+            csv_field(result.outcome_reason()) + (result.simulated ? ",true," : ",false,") +
+            csv_field(id.family) + "," + csv_field(id.name) + "," + csv_field(id.device) + "," +
+            csv_field(id.precision);
+    for (const std::string& key : keys) text += "," + csv_field(id.text(key, ""));
     text += "," + std::to_string(result.samples.size());
     const std::vector<double> times = result.values("wall_time");
     if (times.empty() || result.simulated) {

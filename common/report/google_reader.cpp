@@ -1,17 +1,17 @@
 #include "common/report/google_reader.h"
 
 #include <limits>
-#include <map>
 
-#include "common/config/typed_reader.h"
-#include "common/core/error.h"
-#include "common/report/json.h"
+#include "common/report/result_rows.h"
 
 namespace trainbench {
 namespace {
 
 constexpr double kMost = std::numeric_limits<double>::max();
-constexpr std::size_t kMostRows = 10'000'000;
+constexpr std::size_t kLongestMessage = 1 << 20;
+constexpr const char* kAggregatesOnly =
+    "holds aggregates only; single repetitions are needed: run without "
+    "--benchmark_report_aggregates_only";
 
 double seconds_a_unit(const ObjectReader& row) {
   const auto unit = row.optional("time_unit");
@@ -21,13 +21,22 @@ double seconds_a_unit(const ObjectReader& row) {
   return name == "ms" ? 1e-3 : 1.0;
 }
 
-/// A repetition that Google Benchmark marks as failed: "error_occurred" to 1.7, "skipped" since.
-bool failed(const ObjectReader& row) {
-  for (const char* key : {"error_occurred", "skipped"}) {
-    const auto flag = row.optional(key);
-    if (flag && flag->value().is_boolean() && flag->boolean()) return true;
+/// How Google Benchmark marks a repetition that measured nothing: errors in all versions, skips
+/// with a message since 1.8.
+struct Mark {
+  const char* flag;
+  const char* message;
+  Status status;
+};
+constexpr Mark kMarks[] = {{"error_occurred", "error_message", Status::failed},
+                           {"skipped", "skip_message", Status::skipped}};
+
+const Mark* mark_of(const ObjectReader& row) {
+  for (const Mark& mark : kMarks) {
+    const auto flag = row.optional(mark.flag);
+    if (flag && flag->boolean()) return &mark;
   }
-  return false;
+  return nullptr;
 }
 
 bool is_aggregate(const ObjectReader& row) {
@@ -35,6 +44,7 @@ bool is_aggregate(const ObjectReader& row) {
   return type && type->text() == "aggregate";
 }
 
+/// A mean's row is named "case_mean", but its run_name is the case's.
 std::string name_of_case(const ObjectReader& row) {
   const auto run_name = row.optional("run_name");
   return run_name ? run_name->text() : row.required("name").text();
@@ -46,53 +56,58 @@ Sample read_sample(const ObjectReader& row) {
   sample.iterations = row.required("iterations").integer(0, INT64_MAX);
   sample.real_time = row.required("real_time").number(0, kMost) * unit;
   sample.cpu_time = row.required("cpu_time").number(0, kMost) * unit;
+  sample.counters = read_counters(row, {});
   return sample;
 }
 
-}  // namespace
-
-Report read_google_benchmark(const Json& document, const std::string& file) {
-  Report report;
-  const ObjectReader top(JsonNode(document, file));
-  const JsonNode rows = top.required("benchmarks");
-  std::map<std::string, std::size_t> index;
-  bool any_aggregate = false;
-  for (const JsonNode& node : rows.elements(0, kMostRows)) {
+class GoogleRows : public ResultRows {
+ public:
+  void add(const JsonNode& node) override {
     const ObjectReader row(node);
-    if (is_aggregate(row)) {
-      any_aggregate = true;
-      continue;
-    }
     const std::string name = name_of_case(row);
-    const auto [found, fresh] = index.try_emplace(name, report.results.size());
-    if (fresh) {
-      CaseResult result;
-      result.id = CaseId::of_another_program(name);
-      report.results.push_back(std::move(result));
+    CaseResult* result = find(name);
+    if (result == nullptr) {
+      CaseResult fresh;
+      fresh.id = CaseId::of_another_program(name);
+      fresh.status = Status::skipped;  // until a repetition says otherwise
+      fresh.reason = kAggregatesOnly;
+      result = &append(std::move(fresh));
     }
-    CaseResult& result = report.results[found->second];
-    if (failed(row)) {
-      result.status = Status::failed;
-      if (const auto message = row.optional("error_message")) {
-        result.reason = message->text(0, 1 << 20);
+    if (is_aggregate(row)) return;
+    any_repetition_ = true;
+    if (result->samples.empty() && result->reason == kAggregatesOnly) {
+      result->status = Status::ok;
+      result->reason.clear();
+    }
+    if (const Mark* mark = mark_of(row)) {
+      result->status = mark->status;
+      if (const auto text = row.optional(mark->message)) {
+        result->reason = text->text(0, kLongestMessage);
       }
     } else {
-      result.samples.push_back(read_sample(row));
+      Sample sample = read_sample(row);
+      if (sample.iterations > 0) result->samples.push_back(std::move(sample));
     }
   }
-  if (report.results.empty() && any_aggregate) {
-    rows.fail(
-        "holds aggregates only; single repetitions are needed: run without "
-        "--benchmark_report_aggregates_only");
+
+  void finish(const JsonNode& rows) override {
+    if (!results().empty() && !any_repetition_) rows.fail(kAggregatesOnly);
   }
-  return report;
+
+ private:
+  bool any_repetition_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<ResultRows> google_rows() { return std::make_unique<GoogleRows>(); }
+
+Report read_any_result(const std::string& text, const std::string& file) {
+  return read_result_text(text, file, ResultKind::any);
 }
 
 Report read_any_result_file(const std::string& path) {
-  const Json document = read_json_file(path, kResultLimits);
-  const Json::json_pointer own("/context/trainbench");
-  return document.is_object() && document.contains(own) ? read_report(document, path)
-                                                        : read_google_benchmark(document, path);
+  return read_any_result(read_text_file(path, kResultLimits.bytes), path);
 }
 
 }  // namespace trainbench

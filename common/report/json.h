@@ -18,9 +18,9 @@ Json to_json_document(const Report& report);
 /// The same as text, with a newline at the end.
 std::string to_json(const Report& report);
 
-/// The report that a document holds; aggregates are left out, as they follow from the repetitions.
-/// Throws InputError that names the file and the path in it.
-Report read_report(const Json& document, const std::string& file);
+/// The report in the text of a result file; aggregates are left out, as they follow from the
+/// repetitions. Throws InputError that names the file and the path in it.
+Report read_report(const std::string& text, const std::string& file);
 
 Report read_report_file(const std::string& path);
 

@@ -1,25 +1,14 @@
 #include <limits>
 #include <map>
-#include <set>
 
-#include "common/config/typed_reader.h"
 #include "common/core/error.h"
 #include "common/report/json.h"
+#include "common/report/result_rows.h"
 
 namespace trainbench {
 namespace {
 
 constexpr double kMost = std::numeric_limits<double>::max();
-constexpr std::size_t kMostRows = 10'000'000;
-
-/// Numbers of a row that are Google Benchmark's own; every other number is a counter.
-bool is_own_key(const std::string& key) {
-  static const std::set<std::string> keys{"family_index", "per_family_instance_index",
-                                          "repetitions",  "repetition_index",
-                                          "threads",      "iterations",
-                                          "real_time",    "cpu_time"};
-  return keys.contains(key);
-}
 
 CaseId read_id(const JsonNode& name) {
   try {
@@ -59,10 +48,7 @@ Sample read_sample(const ObjectReader& row, const CaseResult& result) {
   sample.iterations = row.required("iterations").integer(0, INT64_MAX);
   sample.real_time = row.required("real_time").number(0, kMost);
   sample.cpu_time = row.required("cpu_time").number(0, kMost);
-  for (const auto& [key, value] : row.node().members()) {
-    if (!value.value().is_number() || is_own_key(key) || result.counters.contains(key)) continue;
-    sample.counters[key] = value.number(-kMost, kMost);
-  }
+  sample.counters = read_counters(row, result.counters);
   const ObjectReader own(row.required("trainbench"));
   if (const auto process = own.optional("process")) {
     sample.process = static_cast<int>(process->integer(0, INT32_MAX));
@@ -90,10 +76,26 @@ void check_devices(const JsonNode& devices) {
   }
 }
 
-void read_context(const JsonNode& node, Report& report) {
-  for (const auto& [key, value] : node.members()) {
-    if (key != "trainbench") report.google_context[key] = value.value();
+/// The rows of our own files: the first of a case says what is true of all.
+class OwnRows : public ResultRows {
+ public:
+  void add(const JsonNode& node) override {
+    const ObjectReader row(node);
+    if (row.required("run_type").choice({"iteration", "aggregate"}) == "aggregate") return;
+    CaseResult* result = find(row.required("run_name").text());
+    if (result == nullptr) {
+      result = &append(read_first_row(row, ObjectReader(row.required("trainbench"))));
+    }
+    Sample sample = read_sample(row, *result);
+    if (sample.iterations > 0) result->samples.push_back(std::move(sample));
   }
+};
+
+}  // namespace
+
+std::unique_ptr<ResultRows> own_rows() { return std::make_unique<OwnRows>(); }
+
+void read_own_context(const JsonNode& node, Report& report) {
   const auto own_node = ObjectReader(node).optional("trainbench");
   if (!own_node) node.fail("has no \"trainbench\" object; a result of trainbench run is needed");
   const ObjectReader own(*own_node);
@@ -109,30 +111,12 @@ void read_context(const JsonNode& node, Report& report) {
   report.context.erase("partial");
 }
 
-}  // namespace
-
-Report read_report(const Json& document, const std::string& file) {
-  Report report;
-  const ObjectReader top(JsonNode(document, file));
-  read_context(top.required("context"), report);
-  std::map<std::string, std::size_t> index;
-  for (const JsonNode& node : top.required("benchmarks").elements(0, kMostRows)) {
-    const ObjectReader row(node);
-    if (row.required("run_type").choice({"iteration", "aggregate"}) == "aggregate") continue;
-    const auto [found, fresh] =
-        index.try_emplace(row.required("run_name").text(), report.results.size());
-    if (fresh) {
-      report.results.push_back(read_first_row(row, ObjectReader(row.required("trainbench"))));
-    }
-    CaseResult& result = report.results[found->second];
-    Sample sample = read_sample(row, result);
-    if (sample.iterations > 0) result.samples.push_back(std::move(sample));
-  }
-  return report;
+Report read_report(const std::string& text, const std::string& file) {
+  return read_result_text(text, file, ResultKind::own);
 }
 
 Report read_report_file(const std::string& path) {
-  return read_report(read_json_file(path, kResultLimits), path);
+  return read_report(read_text_file(path, kResultLimits.bytes), path);
 }
 
 }  // namespace trainbench

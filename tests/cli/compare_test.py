@@ -6,34 +6,7 @@ import unittest
 import xml.etree.ElementTree
 
 from cli import CliTest
-
-
-def google_benchmark(time, count=10, name="BM_step", **row):
-    """A result of another program: `count` repetitions around `time`, half a percent apart."""
-    rows = [
-        {"name": name, "run_name": name, "run_type": "iteration", "repetition_index": i, "iterations": 5,
-         "real_time": time * (1 + 0.0005 * i), "cpu_time": time, "time_unit": "ms", **row}
-        for i in range(count)
-    ]
-    return json.dumps({"context": {"num_cpus": 2}, "benchmarks": rows})
-
-
-def ours(time, case="train/mlp/cpu/fp32/batch:32", **context):
-    """A result of trainbench; what context says replaces what stands in build or machine."""
-    build = {"build_type": "Release", "compiler": "GNU 12.2.0", "flags": "-O3", "sanitizers": ""}
-    machine = {"host_id": "one"}
-    for values in (build, machine):
-        values.update({key: value for key, value in context.items() if key in values})
-    own = {"schema_version": 1, "partial": False, "build": build, "machine": machine}
-    rows = [
-        {"name": case, "run_name": case, "run_type": "iteration", "repetition_index": i, "iterations": 5,
-         "real_time": time * (1 + 0.0005 * i), "cpu_time": time, "time_unit": "s",
-         "wall_time": time * (1 + 0.0005 * i), "flops_per_iteration": 1e9,
-         "trainbench": {"status": "ok", "simulated": False, "served": {}, "constant": ["flops_per_iteration"],
-                        "process": 0}}
-        for i in range(10)
-    ]
-    return json.dumps({"context": {"trainbench": own}, "benchmarks": rows})
+from result_files import google_benchmark, ours
 
 
 class CompareTest(CliTest):
@@ -111,10 +84,17 @@ class CompareTest(CliTest):
         for changes in ({"build_type": "Debug"}, {"sanitizers": "address"}):
             debug = ours(1, **changes)
             for flags in ((), ("--cross-host",)):
-                self.assert_bad_input(self.compare(debug, debug, *flags), "build", "--exact")
+                self.assert_bad_input(self.compare(debug, debug, *flags), "build", "--counts-only")
             counts = self.compare(debug, debug, "--exact", "flops", "--cross-host")
             self.assertEqual(counts.returncode, 0, counts.stderr)
             self.assertIn("Times were not compared", counts.stdout)
+
+    def test_counts_alone(self):
+        result = self.compare(ours(1), ours(2, host_id="two"), "--counts-only", "--format", "json")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        document = json.loads(result.stdout)
+        self.assertFalse(document["times_compared"])
+        self.assertIn("machine", " ".join(document["remarks"]))
 
     def test_nothing_in_common_is_said(self):
         result = self.compare(ours(1), ours(1, case="train/gpt/cpu/fp32/batch:32"), "--fail-on", "missing")
@@ -125,6 +105,31 @@ class CompareTest(CliTest):
         thresholds = self.write("limits.json", '{"train/mlp/cpu/fp32/batch:23": 0.2}')
         result = self.compare(ours(1), ours(1), "--per-case", thresholds)
         self.assertIn("no case has 1 of its 1 names", result.stdout)
+
+    def test_nan_and_infinity_are_read(self):
+        rows = google_benchmark(10).replace('"iterations"', '"rate": NaN, "most": -Infinity, "iterations"')
+        result = self.compare(rows, rows)
+        self.assertEqual(result.returncode, 0, result.stderr)
+
+    def test_a_file_that_is_too_large_or_never_ends(self):
+        good = self.write("good.json", google_benchmark(10))
+        with open(self.path("large.json"), "wb") as file:
+            file.truncate(300 << 20)
+        for path in (self.path("large.json"), "/dev/zero"):
+            self.assert_bad_input(self.run_program("compare", good, path), path, "larger than")
+        self.assert_bad_input(self.run_program("compare", good, self.folder), "folder")
+
+    def test_many_repetitions_of_one_case(self):
+        many = google_benchmark(10, count=20000)
+        result = self.compare(many, many)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("20000/20000", result.stdout)
+
+    def test_a_filter_that_would_backtrack_for_ever(self):
+        name = "BM_" + "a" * 2000
+        sides = google_benchmark(10, name=name), google_benchmark(10, name=name)
+        self.assert_bad_input(self.compare(*sides, "--filter", "^BM_(a+)+b$"), "no case")
+        self.assertEqual(self.compare(*sides, "--filter", "^BM_(a+)+$").returncode, 0)
 
     def test_help_names_the_counters(self):
         text = self.run_program("compare", "--help").stdout
@@ -141,9 +146,22 @@ class CompareTest(CliTest):
 
     def test_bad_files(self):
         good = google_benchmark(10)
+        whole = ours(1)
+        for cut in range(0, len(whole) - 1, len(whole) // 40):
+            self.assert_bad_input(self.compare(good, whole[:cut]), "new.json")
+        nested = json.loads(whole)
+        deep = []
+        for _ in range(100):
+            deep = [deep]
+        nested["context"]["deep"] = deep
+        self.assert_bad_input(self.compare(good, json.dumps(nested)), "new.json", "/context/deep", "nested deeper")
         for text, word in (("", "new.json"), ("{", "new.json:1:2"), ("[]", "new.json"), ('{"benchmarks": 3}', "benchmarks"),
                            (google_benchmark(10, run_type="aggregate"), "aggregates only"),
-                           ("[" * 100000, "new.json")):
+                           ("[" * 100000, "new.json"), ("name,time\nBM_step,10\n", "new.json:1:2"),
+                           ("<testsuite/>", "new.json:1:1"), ("null", "new.json"), ("\0" * 100, "new.json"),
+                           ('{"context": {}}', "benchmarks"), ('{"benchmarks": {}}', "benchmarks"),
+                           ('{"benchmarks": [1]}', "/benchmarks/0"),
+                           ('{"benchmarks": [], "benchmarks": []}', "stands twice")):
             with self.subTest(text=text[:20]):
                 self.assert_bad_input(self.compare(good, text), word)
         self.assert_bad_input(self.run_program("compare", self.path("base.json"), self.path("none.json")), "none.json")

@@ -22,6 +22,14 @@ int main(int argc, char** argv) {
     report.partial = true;
     report.results = {unmeasured_case("train/mlp/gpu/tf32/batch:32", Status::skipped, "no GPU")};
     write_file_atomically(folder + "skipped.json", to_json(report));
+    // What another program's Google Benchmark writes, NaN and aggregates included.
+    write_file_atomically(folder + "foreign.json",
+                          R"({"context": {"host_name": "h", "num_cpus": 2}, "benchmarks": [
+{"name": "a/8", "run_name": "a/8", "run_type": "iteration", "iterations": 5, "real_time": 1.5,
+ "cpu_time": 1.5, "time_unit": "ms", "items_per_second": NaN},
+{"name": "a/8_mean", "run_name": "a/8", "run_type": "aggregate", "aggregate_name": "mean",
+ "iterations": 1, "real_time": 1.5, "cpu_time": 1.5, "time_unit": "ms"},
+{"name": "b", "run_name": "b", "run_type": "iteration", "skipped": true, "skip_message": "s"}]})");
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

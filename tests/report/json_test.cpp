@@ -35,9 +35,7 @@ void expect_equal(const CaseResult& a, const CaseResult& b) {
   }
 }
 
-Report round_trip(const Report& report) {
-  return read_report(parse_json(to_json(report), "r.json", kResultLimits), "r.json");
-}
+Report round_trip(const Report& report) { return read_report(to_json(report), "r.json"); }
 
 TEST(ResultJson, RoundTripKeepsEverything) {
   Report report = sample_report();
@@ -177,7 +175,7 @@ TEST(ResultJson, BytesThatAreNoTextDoNotCostTheResults) {
 
 std::string message_of(const Json& document) {
   try {
-    read_report(document, "r.json");
+    read_report(document.dump(), "r.json");
   } catch (const InputError& error) {
     return error.what();
   }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -98,6 +99,42 @@ TEST(Holm, StepsDown) {
   for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(adjusted[i], expected[i], 1e-15);
   EXPECT_EQ(holm_adjusted({0.9, 0.8}), (std::vector<double>{1.0, 1.0}));
   EXPECT_TRUE(holm_adjusted({}).empty());
+}
+
+TEST(HodgesLehmann, ItsOrderStatisticsAreThoseOfAllDifferences) {
+  const Philox random(11, 1);
+  std::vector<double> a;
+  std::vector<double> b;
+  // Coarse values, so that differences tie and zeros occur.
+  for (std::uint64_t i = 0; i < 60; ++i) {
+    a.push_back(std::round(random.uniform(2 * i, -4, 4)) / 8);
+    if (i < 47) b.push_back(std::round(random.uniform(2 * i + 1, -4, 4)) / 8);
+  }
+  std::vector<double> differences;
+  for (const double x : a) {
+    for (const double y : b) differences.push_back(y - x);
+  }
+  std::sort(differences.begin(), differences.end());
+  const Shift shift = hodges_lehmann_shift(a, b, 0.95);
+  const std::size_t count = differences.size();
+  EXPECT_EQ(shift.estimate, (differences[(count - 1) / 2] + differences[count / 2]) / 2);
+  // The interval leaves out as many on both sides.
+  const auto below = std::lower_bound(differences.begin(), differences.end(), shift.low);
+  EXPECT_EQ(*below, shift.low);
+  EXPECT_NE(std::find(differences.begin(), differences.end(), shift.high), differences.end());
+  EXPECT_LT(shift.low, shift.estimate);
+  EXPECT_GT(shift.high, shift.estimate);
+}
+
+TEST(HodgesLehmann, ManyValuesNeedNoMemoryOfTheirProduct) {
+  std::vector<double> a(50'000);
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<double>(i);
+  std::vector<double> b = a;
+  for (double& value : b) value += 1000;
+  const Shift shift = hodges_lehmann_shift(a, b, 0.95);
+  EXPECT_EQ(shift.estimate, 1000);
+  EXPECT_GT(shift.low, 500);
+  EXPECT_LT(shift.high, 1500);
 }
 
 }  // namespace
