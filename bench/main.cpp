@@ -12,8 +12,11 @@
 #include <functional>
 
 #include "bench/build_info.h"
+#include "bench/commands/baseline.h"
 #include "bench/commands/compare.h"
+#include "bench/commands/export.h"
 #include "bench/commands/gpu_probe.h"
+#include "bench/commands/history.h"
 #include "bench/commands/info.h"
 #include "bench/commands/list.h"
 #include "bench/commands/run.h"
@@ -73,6 +76,9 @@ int run_program(int argc, char** argv) {
   register_run(app, {argv, argv + argc}, google_benchmark, action);
   register_list(app, action);
   register_compare(app, action);
+  register_baseline(app, action);
+  register_history(app, action);
+  register_export(app, action);
   register_info(app, action);
   register_gpu_probe(app, action);
   register_verify(app, action);
