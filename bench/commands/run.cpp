@@ -24,6 +24,7 @@
 #include "common/report/atomic_file.h"
 #include "common/report/journal.h"
 #include "common/report/json.h"
+#include "common/report/profile_table.h"
 #include "common/report/table.h"
 #include "common/system/machine.h"
 #include "common/system/unique_folder.h"
@@ -46,6 +47,7 @@ struct RunOptions {
   int processes = 0;      // 0: all in this one
   double time_limit = 0;  // 0: kTimeLimit and ten repetitions more
   std::string job;        // a worker's: what it has to do
+  bool profile = false;
   std::uint64_t seed = 1;
   std::vector<std::string> data;
   std::string out;
@@ -77,6 +79,7 @@ class SuiteRun {
     if (options.min_time > 0) suite_.min_time = options.min_time;
     environment_.seed = options.seed;
     environment_.data = DataSources(options.data);
+    environment_.profile = options.profile;
     environment_.devices =
         Devices({.gpu_index = options.gpu_index, .cpu_provider = options.cpu_provider});
   }
@@ -277,7 +280,7 @@ class SuiteRun {
   void show(const Report& report, const std::string& path, bool to_stdout) const {
     std::ostream& shown = to_stdout ? std::cerr : std::cout;
     if (options_.format == "table") {
-      shown << to_table(report);
+      shown << to_table(report) << profile_tables(report);
     } else if (options_.format == "csv") {
       shown << to_csv(report);
     } else if (!to_stdout) {
@@ -335,6 +338,8 @@ void register_run(CLI::App& app, const std::vector<std::string>& command_line,
       ->check(real_number(1e-3, 1e6))
       ->needs(processes);
   command->add_option("--job", options->job)->group("");  // what a run gives its workers
+  command->add_flag("--profile", options->profile,
+                    "Also say what each operation of a training step took");
   command->add_option("--seed", options->seed, "Seed of weights, data order and synthetic data")
       ->check(seed_number());
   command

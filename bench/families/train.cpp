@@ -3,17 +3,20 @@
 #include <chrono>
 #include <cmath>
 
+#include "bench/harness/profile_json.h"
 #include "bench/harness/run_environment.h"
 #include "common/check/check_backend.h"
 #include "common/cost/cost_backend.h"
 #include "common/data/loader.h"
-#include "common/nn/trainer.h"
+#include "common/nn/profile_backend.h"
 
 namespace trainbench {
 namespace {
 
 /// Different batches that a resident step cycles through, so that its loss means something.
 constexpr int kResidentBatches = 8;
+
+constexpr int kProfiledSteps = 5;
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -30,6 +33,7 @@ class TrainCase : public PreparedCase {
         batch_(wanted.id.integer("batch", workload_.default_batch)),
         seed_(environment.seed),
         on_gpu_(wanted.id.device == "gpu"),
+        profile_(environment.profile),
         trainer_(*backend_, workload_,
                  {.precision = precision_by_name(wanted.id.precision),
                   .batch = batch_,
@@ -51,6 +55,10 @@ class TrainCase : public PreparedCase {
     if (!summary.passed) throw DeviceError("output check failed: " + summary.worst);
     add_costs(result, batch);
     result.served = backend_->served();
+    if (profile_) {
+      result.details["profile"] =
+          to_json(profile_steps(*backend_, trainer_, batch, kProfiledSteps), kProfiledSteps);
+    }
   }
 
   Measurement run(std::int64_t iterations) override {
@@ -121,6 +129,7 @@ class TrainCase : public PreparedCase {
   std::int64_t batch_;
   std::uint64_t seed_;
   bool on_gpu_;
+  bool profile_;
   Trainer trainer_;
   std::unique_ptr<DeviceTimer> timer_;
   double loss_first_ = 0;

@@ -16,7 +16,8 @@ namespace trainbench {
 struct RunEnvironment {
   Devices devices;
   std::uint64_t seed = 1;
-  DataSources data;  ///< --data
+  DataSources data;      ///< --data
+  bool profile = false;  ///< --profile: cases say what each of their operations took
 
   /// The data set of that kind, loaded once.
   const Dataset& dataset(const std::string& kind, const SequenceShape& shape = {}) {

@@ -37,11 +37,14 @@ void Trainer::step(Backend& via, std::span<const Batch> batches) {
           "a step takes as many batches as it accumulates");
   const Pass pass{via, options_.precision.math, options_.fused};
   for (std::size_t i = 0; i < batches.size(); ++i) {
+    enter(StepPhase::forward);
     forward(via, batches[i], static_cast<std::int64_t>(i), true);
+    enter(StepPhase::backward);
     model_->backward(pass, *parameters_);
     accumulate(via, i, batches.size());
   }
   measured_ = batches.size();
+  enter(StepPhase::update);
   if (gradient_clip_ > 0) {
     via.clip_gradients(parameters_->gradients(), gradient_clip_, state_);
   } else if (scaling_.enabled) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -16,6 +17,9 @@ struct TrainerOptions {
   int accumulation = 1;  ///< batches whose gradients one update adds up
   ModelSizes sizes;
 };
+
+/// The parts of a training step.
+enum class StepPhase : std::uint8_t { forward, backward, update };
 
 /// A model, its parameters and its optimizer on a device: what one training step needs.
 class Trainer {
@@ -39,12 +43,18 @@ class Trainer {
   /// batch last evaluated.
   std::int64_t correct(const std::vector<std::int32_t>& labels);
 
+  /// Calls `watcher` as each phase of a step begins; an empty one stops that.
+  void watch_phases(std::function<void(StepPhase)> watcher) { watcher_ = std::move(watcher); }
+
   Model& model() { return *model_; }
   Parameters& parameters() { return *parameters_; }
   const TrainerOptions& options() const { return options_; }
 
  private:
   void forward(Backend& via, const Batch& batch, std::int64_t index, bool training);
+  void enter(StepPhase phase) const {
+    if (watcher_) watcher_(phase);
+  }
   void accumulate(Backend& via, std::size_t index, std::size_t count);
 
   Backend& backend_;
@@ -52,6 +62,7 @@ class Trainer {
   std::unique_ptr<Model> model_;
   std::unique_ptr<Parameters> parameters_;
   std::unique_ptr<Optimizer> optimizer_;
+  std::function<void(StepPhase)> watcher_;
   LossScaling scaling_;
   double gradient_clip_;
   Tensor state_;
