@@ -1,5 +1,7 @@
 #include "common/backend.h"
 
+#include <algorithm>
+
 namespace trainbench {
 namespace {
 
@@ -96,6 +98,15 @@ void Backend::diffuse(ConstTensor, float, float, const DiffusionTables&, ConstTe
   lacks("diffuse");
 }
 void Backend::clip_gradients(ConstTensor, double, Tensor) { lacks("clip_gradients"); }
+
+std::int64_t rows_of_group(const ConstTensor& x, const ConstTensor& per_group) {
+  require(x.shape.rank() == 2, "groups are of the rows of a matrix");
+  const std::int64_t columns = std::max<std::int64_t>(x.shape[1], 1);
+  const std::int64_t groups = std::max<std::int64_t>(per_group.elements() / columns, 1);
+  require(per_group.elements() == groups * x.shape[1] && x.shape[0] % groups == 0,
+          "one row for all rows of a matrix, or one for each of equal groups");
+  return std::max<std::int64_t>(x.shape[0] / groups, 1);
+}
 
 Tensor allocate_step_state(Backend& backend, const StepState& initial) {
   const Tensor state = backend.allocate(Shape{sizeof(StepState)}, DType::u8, MemoryKind::workspace);

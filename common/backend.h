@@ -267,6 +267,9 @@ class Backend {
   virtual void finish_step(const LossScaling& scaling, Tensor state) = 0;
 };
 
+/// Rows of x[m, n] for each row of per_group[n] or [g, n], whose groups are consecutive rows.
+std::int64_t rows_of_group(const ConstTensor& x, const ConstTensor& per_group);
+
 /// Allocates the device's StepState and sets it.
 Tensor allocate_step_state(Backend& backend, const StepState& initial);
 /// Reads it back; waits.

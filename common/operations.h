@@ -1,6 +1,9 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "common/core/philox.h"
 #include "common/core/precision.h"
@@ -8,8 +11,22 @@
 
 namespace trainbench {
 
-/// Elementwise nonlinearities. GELU is the tanh form (Hendrycks and Gimpel, arXiv 1606.08415).
-enum class Activation : std::uint8_t { none, relu, gelu };
+/// Elementwise nonlinearities. GELU is the tanh form, SiLU x / (1 + exp(-x)) (both: Hendrycks and
+/// Gimpel, arXiv 1606.08415).
+enum class Activation : std::uint8_t { none, relu, gelu, silu };
+
+/// Those that there are, `none` aside.
+inline constexpr std::array kActivations{Activation::relu, Activation::gelu, Activation::silu};
+
+constexpr std::string_view name_of(Activation activation) {
+  constexpr std::array<std::string_view, 4> names{"", "relu", "gelu", "silu"};
+  return names[static_cast<std::size_t>(activation)];
+}
+
+/// True for those whose derivative needs the x that they were applied to; ReLU's needs its sign.
+constexpr bool keeps_input(Activation activation) {
+  return activation == Activation::gelu || activation == Activation::silu;
+}
 
 /// Scalars that a step reads and writes in device memory, so that a recorded step can be replayed
 /// while they change. Lives in a u8 tensor of sizeof(StepState) bytes.

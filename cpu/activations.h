@@ -8,7 +8,7 @@
 namespace trainbench {
 
 /// The activations on at most kBlock values in the L1 cache. For its backward pass ReLU keeps one
-/// byte an element, 1 where the gradient passes, and GELU its argument.
+/// byte an element, 1 where the gradient passes, the others their argument.
 
 /// x = max(x, 0), where a NaN stays one; `passes` may be null.
 template <class T>
@@ -57,6 +57,26 @@ struct Gelu {
       const T slope = kTwiceScale * (T{1} + 3 * kCubic * x[i] * x[i]);
       dx[i] *= s[i] + x[i] * s[i] * (T{1} - s[i]) * slope;
     }
+  }
+};
+
+/// SiLU is x s(x), with the logistic function s.
+template <class T>
+struct Silu {
+  static T logistic(T x) { return T{1} / (T{1} + vector_exp(-x)); }
+  static T slope(T x) {
+    const T s = logistic(x);
+    return s + x * s * (T{1} - s);
+  }
+
+  static void forward(T* x, std::int64_t count) {
+#pragma omp simd
+    for (std::int64_t i = 0; i < count; ++i) x[i] *= logistic(x[i]);
+  }
+
+  static void backward(const T* x, T* dx, std::int64_t count) {
+#pragma omp simd
+    for (std::int64_t i = 0; i < count; ++i) dx[i] *= slope(x[i]);
   }
 };
 

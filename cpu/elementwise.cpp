@@ -20,15 +20,18 @@ class BlockEpilogue {
         in_place_(product == c.data),
         accumulate_(accumulate),
         epilogue_(epilogue),
-        bias_(epilogue.bias.absent() ? nullptr : epilogue.bias.as<T>()) {}
+        bias_(epilogue.bias.absent() ? nullptr : epilogue.bias.as<T>()),
+        bias_rows_(bias_ == nullptr ? 1 : rows_of_group(c, epilogue.bias)),
+        columns_(c.shape[1]) {}
 
-  /// `count` elements from `offset` on, which is column `column` of its row.
-  void apply(std::int64_t offset, std::int64_t column, std::int64_t count) const {
+  /// `count` elements of a row from `column` on.
+  void apply(std::int64_t row, std::int64_t column, std::int64_t count) const {
+    const std::int64_t offset = row * columns_ + column;
     Block<T> c_block;
     Wide<T>* x = gather(c_block, offset, count);
     if (bias_ != nullptr) {
       Block<T> bias_block;
-      const Wide<T>* bias = bias_block.read(bias_ + column, count);
+      const Wide<T>* bias = bias_block.read(bias_ + row / bias_rows_ * columns_ + column, count);
 #pragma omp simd
       for (std::int64_t i = 0; i < count; ++i) x[i] += bias[i];
     }
@@ -56,9 +59,13 @@ class BlockEpilogue {
     const Tensor& saved = epilogue_.saved;
     if (epilogue_.activation == Activation::relu) {
       relu_forward(x, saved.absent() ? nullptr : saved.as<std::uint8_t>() + offset, count);
-    } else if (epilogue_.activation == Activation::gelu) {
+    } else if (keeps_input(epilogue_.activation)) {
       if (!saved.absent()) write(saved.as<T>() + offset, x, count);
-      Gelu<Wide<T>>::forward(x, count);
+      if (epilogue_.activation == Activation::gelu) {
+        Gelu<Wide<T>>::forward(x, count);
+      } else {
+        Silu<Wide<T>>::forward(x, count);
+      }
     }
   }
 
@@ -66,9 +73,14 @@ class BlockEpilogue {
     const ConstTensor& saved = epilogue_.gradient_saved;
     if (epilogue_.gradient_of == Activation::relu) {
       relu_backward(saved.as<std::uint8_t>() + offset, x, count);
-    } else if (epilogue_.gradient_of == Activation::gelu) {
+    } else if (keeps_input(epilogue_.gradient_of)) {
       Block<T> block;
-      Gelu<Wide<T>>::backward(block.read(saved.as<T>() + offset, count), x, count);
+      const Wide<T>* input = block.read(saved.as<T>() + offset, count);
+      if (epilogue_.gradient_of == Activation::gelu) {
+        Gelu<Wide<T>>::backward(input, x, count);
+      } else {
+        Silu<Wide<T>>::backward(input, x, count);
+      }
     }
   }
 
@@ -86,12 +98,14 @@ class BlockEpilogue {
   bool accumulate_;
   const MatmulEpilogue& epilogue_;
   const T* bias_;
+  std::int64_t bias_rows_;  // rows of c that share a row of the bias
+  std::int64_t columns_;
 };
 
 void require_epilogue(const Tensor& c, const MatmulEpilogue& e) {
   require(c.shape.rank() == 2, "an epilogue works on a matrix");
-  require(e.bias.absent() || (e.bias.elements() == c.shape[1] && e.bias.dtype == c.dtype),
-          "a bias has one element a column, in the dtype of what it is added to");
+  require(e.bias.absent() || e.bias.dtype == c.dtype,
+          "a bias has the dtype of what it is added to");
   require(e.saved.absent() || e.saved.elements() == c.elements(),
           "an activation saves one element for each of its own");
   require(e.gradient_of == Activation::none || e.gradient_saved.elements() == c.elements(),
@@ -126,7 +140,7 @@ void apply_epilogue(int threads, const void* product, bool accumulate, Tensor c,
     parallel_ranges(threads, c.shape[0], grain, [&kernel, columns](Range rows) {
       for (std::int64_t row = rows.first; row < rows.last; ++row) {
         for (std::int64_t column = 0; column < columns; column += kBlock) {
-          kernel.apply(row * columns + column, column, std::min(kBlock, columns - column));
+          kernel.apply(row, column, std::min(kBlock, columns - column));
         }
       }
     });
@@ -134,26 +148,35 @@ void apply_epilogue(int threads, const void* product, bool accumulate, Tensor c,
 }
 
 void column_sums(int threads, ConstTensor x, Tensor sums) {
-  require(x.shape.rank() == 2 && sums.elements() == x.shape[1], "one sum for each column");
-  const std::int64_t rows = x.shape[0];
+  const std::int64_t rows = rows_of_group(x, sums);
   const std::int64_t columns = x.shape[1];
+  // Two or more cache lines of sums, so that threads do not share one.
+  constexpr std::int64_t kPart = 64;
+  const std::int64_t parts = (columns + kPart - 1) / kPart;
+  const std::int64_t groups = x.shape[0] / rows;
   with_sums(x, sums, [=](const auto* from, auto* to) {
     using T = Element<decltype(from)>;
-    // Each thread has its own columns and adds their rows in order. 64 columns are two or more
-    // cache lines, so that threads do not share one.
-    parallel_ranges(threads, columns, 64, [=](Range part) {
-      for (std::int64_t first = part.first; first < part.last; first += kBlock) {
-        const std::int64_t count = std::min(kBlock, part.last - first);
-        alignas(64) Wide<T> total[kBlock] = {};
-        Block<T> block;
-        for (std::int64_t row = 0; row < rows; ++row) {
-          const Wide<T>* values = block.read(from + row * columns + first, count);
+    const auto add_up = [=](std::int64_t group, std::int64_t first, std::int64_t count) {
+      alignas(64) Wide<T> total[kBlock] = {};
+      Block<T> block;
+      for (std::int64_t row = group * rows; row < (group + 1) * rows; ++row) {
+        const Wide<T>* values = block.read(from + row * columns + first, count);
 #pragma omp simd
-          for (std::int64_t i = 0; i < count; ++i) total[i] += values[i];
-        }
-        for (std::int64_t i = 0; i < count; ++i) {
-          to[first + i] = narrow<Element<decltype(to)>>(total[i]);
-        }
+        for (std::int64_t i = 0; i < count; ++i) total[i] += values[i];
+      }
+      for (std::int64_t i = 0; i < count; ++i) {
+        to[group * columns + first + i] = narrow<Element<decltype(to)>>(total[i]);
+      }
+    };
+    // Each thread has its own columns of its own groups and adds their rows in order.
+    parallel_ranges(threads, groups * parts, 1, [=](Range part) {
+      while (part.first < part.last) {
+        const std::int64_t group = part.first / parts;
+        const std::int64_t last =
+            std::min({part.last, (group + 1) * parts, part.first + kBlock / kPart});
+        const std::int64_t first = part.first % parts * kPart;
+        add_up(group, first, std::min((last - part.first) * kPart, columns - first));
+        part.first = last;
       }
     });
   });

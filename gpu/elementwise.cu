@@ -47,11 +47,12 @@ std::int64_t columns_of(const ConstTensor& x) { return x.shape[1]; }
 
 template <int N, class T>
 __global__ void __launch_bounds__(kBlock)
-    add_bias_kernel(T* x, const T* bias, std::int64_t rows, std::int64_t columns) {
+    add_bias_kernel(T* x, const T* bias, std::int64_t rows, std::int64_t columns,
+                    std::int64_t group_rows) {
   using Acc = Accumulator<T>;
   for_rows(rows, columns / N, [=](std::int64_t row, std::int64_t pack) {
     auto value = Pack<T, N>::load(x + row * columns + pack * N);
-    const auto added = Pack<T, N>::load(bias + pack * N);
+    const auto added = Pack<T, N>::load(bias + row / group_rows * columns + pack * N);
 #pragma unroll
     for (int lane = 0; lane < N; ++lane) {
       value.lane[lane] =
@@ -154,34 +155,63 @@ __device__ Acc gelu_derivative(Acc x) {
          Acc{0.5} * x * (Acc{1} - t * t) * kScale * (Acc{1} + Acc{3} * kCubic * x * x);
 }
 
-template <int N, class T>
+// ---- SiLU: x / (1 + exp(-x)) -------------------------------------------------------------------
+
+template <class Acc>
+__device__ Acc logistic(Acc x) {
+  return Acc{1} / (Acc{1} + exp(-x));
+}
+
+// ---- Activations that keep their input
+// ----------------------------------------------------------
+
+template <Activation kActivation, class Acc>
+__device__ Acc activated(Acc x) {
+  if constexpr (kActivation == Activation::gelu) {
+    return gelu(x);
+  } else {
+    return x * logistic(x);
+  }
+}
+
+template <Activation kActivation, class Acc>
+__device__ Acc derivative(Acc x) {
+  if constexpr (kActivation == Activation::gelu) {
+    return gelu_derivative(x);
+  } else {
+    const Acc s = logistic(x);
+    return s + x * s * (Acc{1} - s);
+  }
+}
+
+template <Activation kActivation, int N, class T>
 __global__ void __launch_bounds__(kBlock)
-    gelu_forward_kernel(T* x, T* saved, std::int64_t rows, std::int64_t columns,
-                        std::int64_t saved_pitch) {
+    smooth_forward_kernel(T* x, T* saved, std::int64_t rows, std::int64_t columns,
+                          std::int64_t saved_pitch) {
   using Acc = Accumulator<T>;
   for_rows(rows, columns / N, [=](std::int64_t row, std::int64_t pack) {
     auto value = Pack<T, N>::load(x + row * columns + pack * N);
     if (saved != nullptr) value.store(saved + row * saved_pitch + pack * N);
 #pragma unroll
     for (int lane = 0; lane < N; ++lane) {
-      value.lane[lane] = convert<T>(gelu(convert<Acc>(value.lane[lane])));
+      value.lane[lane] = convert<T>(activated<kActivation>(convert<Acc>(value.lane[lane])));
     }
     value.store(x + row * columns + pack * N);
   });
 }
 
-template <int N, class T>
+template <Activation kActivation, int N, class T>
 __global__ void __launch_bounds__(kBlock)
-    gelu_backward_kernel(const T* saved, T* dx, std::int64_t rows, std::int64_t columns,
-                         std::int64_t saved_pitch) {
+    smooth_backward_kernel(const T* saved, T* dx, std::int64_t rows, std::int64_t columns,
+                           std::int64_t saved_pitch) {
   using Acc = Accumulator<T>;
   for_rows(rows, columns / N, [=](std::int64_t row, std::int64_t pack) {
     const auto x = Pack<T, N>::load(saved + row * saved_pitch + pack * N);
     auto value = Pack<T, N>::load(dx + row * columns + pack * N);
 #pragma unroll
     for (int lane = 0; lane < N; ++lane) {
-      value.lane[lane] =
-          convert<T>(convert<Acc>(value.lane[lane]) * gelu_derivative(convert<Acc>(x.lane[lane])));
+      value.lane[lane] = convert<T>(convert<Acc>(value.lane[lane]) *
+                                    derivative<kActivation>(convert<Acc>(x.lane[lane])));
     }
     value.store(dx + row * columns + pack * N);
   });
@@ -225,8 +255,8 @@ void launch_relu(const Queue& queue, const Activated& a, std::uint8_t* mask, boo
   TRAINBENCH_LAUNCHED();
 }
 
-template <class T>
-void launch_gelu(const Queue& queue, const Activated& a, T* save, bool forward) {
+template <Activation kActivation, class T>
+void launch_smooth(const Queue& queue, const Activated& a, T* save, bool forward) {
   const std::int64_t rows = a.rows();
   const std::int64_t columns = a.columns();
   const bool vector = columns % 4 == 0 && aligned(a.x.data, a.saved.data);
@@ -235,14 +265,27 @@ void launch_gelu(const Queue& queue, const Activated& a, T* save, bool forward) 
     const Grid2 grid = grid_over(queue, rows, columns / kWidth);
     T* const x = elements_of<T>(a.x);
     if (forward) {
-      gelu_forward_kernel<kWidth>
+      smooth_forward_kernel<kActivation, kWidth>
           <<<grid.blocks, grid.threads, 0, queue.stream>>>(x, save, rows, columns, a.pitch());
     } else {
-      gelu_backward_kernel<kWidth><<<grid.blocks, grid.threads, 0, queue.stream>>>(
+      smooth_backward_kernel<kActivation, kWidth><<<grid.blocks, grid.threads, 0, queue.stream>>>(
           elements_of<T>(a.saved), x, rows, columns, a.pitch());
     }
   });
   TRAINBENCH_LAUNCHED();
+}
+
+/// Either direction of an activation that keeps its input.
+void launch_smooth(const Queue& queue, Activation activation, const Activated& a, void* save,
+                   bool forward) {
+  dispatch_float(a.x.dtype, [&](auto tag) {
+    using T = DeviceElement<decltype(tag)>;
+    if (activation == Activation::gelu) {
+      launch_smooth<Activation::gelu>(queue, a, static_cast<T*>(save), forward);
+    } else {
+      launch_smooth<Activation::silu>(queue, a, static_cast<T*>(save), forward);
+    }
+  });
 }
 
 }  // namespace
@@ -254,6 +297,7 @@ Shape saved_shape(Activation activation, std::int64_t m, std::int64_t n) {
     case Activation::relu:
       return {m, (n + kMaskRowBits - 1) / kMaskRowBits * (kMaskRowBits / 8)};
     case Activation::gelu:
+    case Activation::silu:
       return {m, (n + kRowElements - 1) / kRowElements * kRowElements};
     case Activation::none:
       break;
@@ -274,14 +318,15 @@ void require_saved(Activation activation, const ConstTensor& x, const ConstTenso
 void add_bias(const Queue& queue, Tensor x, ConstTensor bias) {
   const std::int64_t rows = rows_of(x);
   const std::int64_t columns = columns_of(x);
-  require(bias.elements() == columns && bias.dtype == x.dtype, "bias is [n], of x's dtype");
+  const std::int64_t group_rows = rows_of_group(x, bias);
+  require(bias.dtype == x.dtype, "a bias has the dtype of what it is added to");
   dispatch_float(x.dtype, [&](auto tag) {
     using T = DeviceElement<decltype(tag)>;
     dispatch_width(columns % 4 == 0 && aligned(x.data, bias.data), [&](auto width) {
       constexpr int kWidth = decltype(width)::value;
       const Grid2 grid = grid_over(queue, rows, columns / kWidth);
       add_bias_kernel<kWidth><<<grid.blocks, grid.threads, 0, queue.stream>>>(
-          elements_of<T>(x), elements_of<T>(bias), rows, columns);
+          elements_of<T>(x), elements_of<T>(bias), rows, columns, group_rows);
     });
   });
   TRAINBENCH_LAUNCHED();
@@ -295,10 +340,7 @@ void activation_forward(const Queue& queue, Activation activation, Tensor x, Ten
     launch_relu(queue, operands, elements_of<std::uint8_t>(saved), true);
     return;
   }
-  dispatch_float(x.dtype, [&](auto tag) {
-    using T = DeviceElement<decltype(tag)>;
-    launch_gelu<T>(queue, operands, elements_of<T>(saved), true);
-  });
+  launch_smooth(queue, activation, operands, saved.data, true);
 }
 
 void activation_backward(const Queue& queue, Activation activation, ConstTensor saved, Tensor dx) {
@@ -309,10 +351,7 @@ void activation_backward(const Queue& queue, Activation activation, ConstTensor 
     launch_relu(queue, operands, nullptr, false);
     return;
   }
-  dispatch_float(dx.dtype, [&](auto tag) {
-    using T = DeviceElement<decltype(tag)>;
-    launch_gelu<T>(queue, operands, nullptr, false);
-  });
+  launch_smooth(queue, activation, operands, nullptr, false);
 }
 
 }  // namespace trainbench::gpu

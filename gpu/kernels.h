@@ -26,7 +26,8 @@ void add_bias(const Queue& queue, Tensor x, ConstTensor bias);
 void activation_forward(const Queue& queue, Activation activation, Tensor x, Tensor saved);
 void activation_backward(const Queue& queue, Activation activation, ConstTensor saved, Tensor dx);
 
-/// sums[n] = column sums of x[m, n]; `sums` in any floating-point dtype.
+/// sums[n] = column sums of x[m, n], or sums[g, n] those of each m / g rows; `sums` in any
+/// floating-point dtype.
 void column_sums(const Queue& queue, ConstTensor x, Tensor sums);
 /// sums[m] = row sums of x[m, n]; `sums` in any floating-point dtype.
 void row_sums(const Queue& queue, ConstTensor x, Tensor sums);
@@ -44,8 +45,9 @@ void adamw(const Queue& queue, const AdamOptions& options, const ParameterUpdate
 void finish_step(const Queue& queue, const LossScaling& scaling, Tensor state);
 
 /// What an activation on [m, n] saves: for ReLU one bit an element (1: x > 0), rows padded to 128
-/// bits, bit 0 of a byte first; for GELU the x it was applied to, rows padded to 8 elements. Both
-/// are the auxiliary formats of cuBLASLt, so that fused and separate operations can be mixed.
+/// bits, bit 0 of a byte first; for the others the x they were applied to, rows padded to 8
+/// elements. These are the auxiliary formats of cuBLASLt, so that fused and separate operations can
+/// be mixed.
 Shape saved_shape(Activation activation, std::int64_t m, std::int64_t n);
 DType saved_dtype(Activation activation, DType dtype);
 /// Checks that `saved` is what allocate_saved gives for that activation of x.

@@ -88,8 +88,9 @@ std::vector<Candidate> candidates(const MatmulProblem& problem, bool known_mask)
   const bool is_double = problem.operand == DType::f64;
   const bool exact = problem.operand == DType::f32 && problem.math == MathMode::exact;
   const bool keeps_mask = (parts & kGradient) != 0 || problem.saves;
-  const bool activates =
-      problem.activation == Activation::relu ? known_mask || !keeps_mask : !exact;
+  const bool activates = problem.activation == Activation::relu   ? known_mask || !keeps_mask
+                         : problem.activation == Activation::gelu ? !exact
+                                                                  : false;
   const unsigned forward = parts & (kBias | kActivation);
   if (!is_double && forward != 0) {
     if (activates || forward == kBias) {

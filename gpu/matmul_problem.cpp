@@ -51,7 +51,7 @@ MatmulProblem problem_of(const MatmulCall& call) {
 }
 
 std::string text_of(unsigned parts, Activation activation) {
-  const std::string name = activation == Activation::gelu ? "gelu" : "relu";
+  const std::string name(name_of(activation));
   std::string text;
   const auto add = [&](Part part, const std::string& word) {
     if ((parts & part) != 0) text += (text.empty() ? "" : "+") + word;

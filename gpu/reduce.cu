@@ -9,13 +9,15 @@ namespace {
 constexpr int kWarps = kBlock / 32;
 
 /// A block sums a chunk of rows of 32 N columns: each warp every kWarps-th row, then the warps in
-/// order. `sums` is [chunks, columns].
+/// order. `sums` is [chunks, columns]; the grid's third extent is of groups of `rows` each.
 template <int N, class T, class Sum>
 __global__ void __launch_bounds__(kBlock)
     column_sums_kernel(const T* x, Sum* sums, std::int64_t rows, std::int64_t columns,
                        std::int64_t chunk) {
   using Acc = Accumulator<T>;
   __shared__ Pack<Acc, N> partial[kWarps][32];
+  x += blockIdx.z * rows * columns;
+  sums += static_cast<std::int64_t>(blockIdx.z) * gridDim.y * columns;
   const std::int64_t column = (static_cast<std::int64_t>(blockIdx.x) * 32 + threadIdx.x) * N;
   const std::int64_t begin = blockIdx.y * chunk;
   const std::int64_t end = begin + chunk < rows ? begin + chunk : rows;
@@ -58,26 +60,34 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
+/// Groups of `rows` rows each.
+struct Groups {
+  std::int64_t groups;
+  std::int64_t rows;
+  std::int64_t columns;
+};
+
 template <class T, class Sum>
-void launch_column_sums(const Queue& queue, const T* x, Sum* sums, std::int64_t rows,
-                        std::int64_t columns, std::int64_t chunks) {
-  dispatch_width(columns % 4 == 0 && aligned(x), [&](auto width) {
+void launch_column_sums(const Queue& queue, const T* x, Sum* sums, const Groups& size,
+                        std::int64_t chunks) {
+  dispatch_width(size.columns % 4 == 0 && aligned(x), [&](auto width) {
     constexpr int kWidth = decltype(width)::value;
-    const std::int64_t across = (columns + 32 * kWidth - 1) / (32 * kWidth);
-    const dim3 blocks(static_cast<unsigned>(across), static_cast<unsigned>(chunks));
+    const std::int64_t across = (size.columns + 32 * kWidth - 1) / (32 * kWidth);
+    const dim3 blocks(static_cast<unsigned>(across), static_cast<unsigned>(chunks),
+                      static_cast<unsigned>(size.groups));
     column_sums_kernel<kWidth><<<blocks, dim3(32, kWarps), 0, queue.stream>>>(
-        x, sums, rows, columns, (rows + chunks - 1) / chunks);
+        x, sums, size.rows, size.columns, (size.rows + chunks - 1) / chunks);
   });
   TRAINBENCH_LAUNCHED();
 }
 
-/// Chunks of at least 64 rows each, no more than give every SM a few blocks.
-std::int64_t chunks_for(const Queue& queue, std::int64_t rows, std::int64_t columns,
-                        std::size_t accumulator_bytes) {
-  const std::int64_t across = (columns + 127) / 128;
-  const std::int64_t wanted = std::min<std::int64_t>(rows / 64, 4 * queue.units / across);
-  const auto fit = static_cast<std::int64_t>(
-      queue.scratch_bytes / (static_cast<std::size_t>(columns) * accumulator_bytes));
+/// Chunks of a group, of at least 64 rows each, no more than give every SM a few blocks.
+std::int64_t chunks_for(const Queue& queue, const Groups& size, std::size_t accumulator_bytes) {
+  const std::int64_t across = (size.columns + 127) / 128 * size.groups;
+  const std::int64_t wanted = std::min<std::int64_t>(size.rows / 64, 4 * queue.units / across);
+  const auto row_of_sums = static_cast<std::size_t>(size.groups * size.columns);
+  const auto fit =
+      static_cast<std::int64_t>(queue.scratch_bytes / (row_of_sums * accumulator_bytes));
   return std::max<std::int64_t>(std::min(wanted, fit), 1);
 }
 
@@ -97,18 +107,17 @@ void column_sums(const Queue& queue, ConstTensor x, Tensor sums) {
     using T = DeviceElement<decltype(tag)>;
     using Sum = DeviceElement<decltype(sum_tag)>;
     using Acc = Accumulator<T>;
-    const std::int64_t rows = x.shape[0];
-    const std::int64_t columns = x.shape[1];
-    require(sums.elements() == columns, "one sum a column");
-    const std::int64_t chunks = chunks_for(queue, rows, columns, sizeof(Acc));
+    const std::int64_t group_rows = rows_of_group(x, sums);
+    const Groups size{x.shape[0] / group_rows, group_rows, x.shape[1]};
+    const std::int64_t chunks = chunks_for(queue, size, sizeof(Acc));
     if (chunks == 1) {
-      launch_column_sums(queue, elements_of<T>(x), elements_of<Sum>(sums), rows, columns, 1);
+      launch_column_sums(queue, elements_of<T>(x), elements_of<Sum>(sums), size, 1);
       return;
     }
     Acc* const partial = static_cast<Acc*>(queue.scratch);
-    launch_column_sums(queue, elements_of<T>(x), partial, rows, columns, chunks);
-    launch_column_sums(queue, static_cast<const Acc*>(partial), elements_of<Sum>(sums), chunks,
-                       columns, 1);
+    launch_column_sums(queue, elements_of<T>(x), partial, size, chunks);
+    launch_column_sums(queue, static_cast<const Acc*>(partial), elements_of<Sum>(sums),
+                       {size.groups, chunks, size.columns}, 1);
   });
 }
 

@@ -53,8 +53,7 @@ class Problems {
       }
     }
     forward_and_backward(e, Activation::none);
-    forward_and_backward(e, Activation::relu);
-    forward_and_backward(e, Activation::gelu);
+    for (const Activation activation : kActivations) forward_and_backward(e, activation);
   }
 
   /// A layer's three products as training has them: with bias and activation, with the activation's
@@ -80,7 +79,7 @@ class Problems {
     const Tensor x = random({m, n}, precision_.compute, -4, 4);
     via_.add_bias(x, random({n}));
     via_.bias_gradient(x, fresh({n}, precision_.master));
-    for (const Activation activation : {Activation::relu, Activation::gelu}) {
+    for (const Activation activation : kActivations) {
       const Tensor saved = memory_.allocate_saved(activation, m, n, precision_.compute);
       via_.activation_forward(activation, random({m, n}, precision_.compute, -4, 4), saved);
       via_.activation_backward(activation, saved, random({m, n}));

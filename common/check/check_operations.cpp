@@ -28,15 +28,9 @@ Expected times(const Expected& a, const Expected& b, DType dtype) {
 }
 
 /// The activation's derivative where it was applied to `input`, as the device can know it. ReLU
-/// leaves a sign, which survives rounding; GELU its input, rounded to the compute dtype.
+/// leaves a sign, which survives rounding; the others their input, rounded to the compute dtype.
 Expected slope(Activation activation, const Expected& input, DType dtype) {
-  return derivative(activation, activation == Activation::gelu ? stored(dtype, input) : input,
-                    dtype);
-}
-
-std::string_view name_of(Activation activation) {
-  constexpr std::string_view kNames[] = {"", "relu", "gelu"};
-  return kNames[static_cast<std::size_t>(activation)];
+  return derivative(activation, keeps_input(activation) ? stored(dtype, input) : input, dtype);
 }
 
 /// " bias relu": what the epilogue does besides storing the product.
@@ -145,9 +139,10 @@ void CheckBackend::add_bias(Tensor x, ConstTensor bias) {
   const Held addend = hold(bias);
   inner_.add_bias(x, bias);
   const std::int64_t columns = x.shape[1];
+  const std::int64_t group = rows_of_group(x, bias) * columns;
   const double u = working_roundoff(accumulator_of(x.dtype));
   compare(named("add_bias", x.dtype), "x", x, [&](std::int64_t i) {
-    const double value = (*before)[i] + (*addend)[i % columns];
+    const double value = (*before)[i] + (*addend)[i / group * columns + i % columns];
     return stored(x.dtype, {value, u * std::abs(value)});
   });
 }
@@ -160,7 +155,7 @@ void CheckBackend::activation_forward(Activation activation, Tensor x, Tensor sa
   compare(named("activation_forward", activation, x.dtype), "x", x, [&](std::int64_t i) {
     const Expected result = activated(activation, input(i), x.dtype);
     // ReLU selects: nothing is rounded.
-    return activation == Activation::gelu ? stored(x.dtype, result) : result;
+    return keeps_input(activation) ? stored(x.dtype, result) : result;
   });
 }
 
@@ -177,10 +172,11 @@ void CheckBackend::activation_backward(Activation activation, ConstTensor saved,
 void CheckBackend::bias_gradient(ConstTensor dy, Tensor db) {
   const Held gradient = hold(dy);
   inner_.bias_gradient(dy, db);
-  const std::int64_t rows = dy.shape[0];
+  const std::int64_t rows = rows_of_group(dy, db);
   const std::int64_t columns = dy.shape[1];
   compare(named("bias_gradient", dy.dtype), "db", db, [&](std::int64_t j) {
-    const Sum terms = sum({*gradient, j, columns}, rows);
+    const std::int64_t first = j / columns * rows * columns + j % columns;
+    const Sum terms = sum({*gradient, first, columns}, rows);
     return stored(db.dtype, {terms.value, summation_error(rows, db.dtype, terms.magnitude)});
   });
 }

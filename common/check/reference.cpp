@@ -24,6 +24,27 @@ Gelu gelu(double x) {
           inner_slope};
 }
 
+/// x s(x) and its slope s (1 + x (1 - s)), where s is the logistic function, with the errors that
+/// arithmetic of roundoff u makes.
+///
+/// exp(-x) errs by 2 u |x| of itself for its argument's and 4 u of its own; s takes over the part 1
+/// - s of that and is rounded twice more. Where exp saturates, s is wrong by less than 2^-126.
+struct Silu {
+  Expected value;
+  Expected slope;
+};
+
+Silu silu(double x, double u) {
+  const double s = 1 / (1 + std::exp(-x));
+  const double rest = 1 / (1 + std::exp(x));  // 1 - s without cancellation
+  const double s_error = s * u * (rest * (2 * std::abs(x) + 4) + 2) + 0x1p-126;
+  const double inner = 1 + x * rest;
+  const double inner_error =
+      std::abs(x) * (s_error + u * rest) + u * (std::abs(x) * rest + std::abs(inner));
+  return {{x * s, std::abs(x) * (s_error + u * s)},
+          {s * inner, std::abs(inner) * s_error + s * (inner_error + u * std::abs(inner))}};
+}
+
 /// What a row of logits says: exp(logit - max) has the sum `sum`.
 struct SoftmaxRow {
   double max = -std::numeric_limits<double>::infinity();
@@ -92,6 +113,7 @@ Sum dot(const Lane& a, const Lane& b, std::int64_t count) {
 // makes 8 u |x| after the product with x / 2. In the slope, 1 - tanh^2 errs by twice as much and is
 // multiplied by x / 2 times the argument's slope, until |x| = 6 makes it 0. |gelu'| < 1.13 and
 // |gelu''| <= gelu''(0) = sqrt(2 / pi) < 0.8 carry over what x is uncertain by.
+// |silu'| < 1.1 and |silu''| <= silu''(0) = 1/2 do so for SiLU.
 Expected activated(Activation activation, const Expected& x, DType dtype) {
   switch (activation) {
     case Activation::none:
@@ -100,6 +122,10 @@ Expected activated(Activation activation, const Expected& x, DType dtype) {
       return {x.value < 0 ? 0.0 : x.value, x.bound};
     case Activation::gelu:
       return {gelu(x.value).value, 1.13 * x.bound + 8 * gelu_roundoff(dtype) * std::abs(x.value)};
+    case Activation::silu: {
+      const Expected value = silu(x.value, working_roundoff(accumulator_of(dtype))).value;
+      return {value.value, 1.1 * x.bound + value.bound};
+    }
   }
   return x;
 }
@@ -116,6 +142,10 @@ Expected derivative(Activation activation, const Expected& x, DType dtype) {
       const Gelu at = gelu(x.value);
       const double amplified = std::min(std::abs(x.value), 6.0) * at.inner_slope;
       return {at.slope, 0.8 * x.bound + 8 * gelu_roundoff(dtype) * (1 + amplified)};
+    }
+    case Activation::silu: {
+      const Expected slope = silu(x.value, working_roundoff(accumulator_of(dtype))).slope;
+      return {slope.value, 0.5 * x.bound + slope.bound};
     }
   }
   return {};

@@ -91,7 +91,8 @@ Tensor CostBackend::allocate_saved(Activation activation, std::int64_t m, std::i
       return allocate(Shape{m, round_up(row_bits, 8) / 8}, DType::u8, MemoryKind::activations);
     }
     case Activation::gelu:
-      return allocate(Shape{m, round_up(n, saved_.gelu_row_elements)}, dtype,
+    case Activation::silu:
+      return allocate(Shape{m, round_up(n, saved_.input_row_elements)}, dtype,
                       MemoryKind::activations);
   }
   return {};

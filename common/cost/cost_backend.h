@@ -30,12 +30,12 @@ struct OperationCost {
 };
 
 /// What an activation on [m, n] leaves for its backward pass on the device that is planned for:
-/// ReLU some bits an element, in rows of a multiple of `relu_row_bits`; GELU its input, in rows of
-/// a multiple of `gelu_row_elements`. By default the least there can be.
+/// ReLU some bits an element, in rows of a multiple of `relu_row_bits`; GELU and SiLU their input,
+/// in rows of a multiple of `input_row_elements`. By default the least there can be.
 struct SavedLayout {
   std::int64_t relu_bits = 1;
   std::int64_t relu_row_bits = 8;
-  std::int64_t gelu_row_elements = 1;
+  std::int64_t input_row_elements = 1;
 };
 
 /// A device that touches no data. It adds up what each operation costs, and the memory that is

@@ -15,16 +15,27 @@ dnnl::memory::desc matrix(std::int64_t rows, std::int64_t columns, bool transpos
   return {{rows, columns}, onednn_type(dtype), strides};
 }
 
+/// An activation as the library names it, with its parameter.
+struct Eltwise {
+  dnnl::algorithm algorithm;
+  float alpha;
+};
+
+Eltwise eltwise_of(Activation activation) {
+  if (activation == Activation::relu) return {dnnl::algorithm::eltwise_relu, 0};
+  if (activation == Activation::gelu) return {dnnl::algorithm::eltwise_gelu_tanh, 0};
+  return {dnnl::algorithm::eltwise_swish, 1};
+}
+
 dnnl::primitive_attr attributes_of(const MatmulProblem& p) {
   dnnl::post_ops after;
   if (p.accumulate) after.append_sum(1.0f);
   if (p.activation != Activation::none) {
-    const auto algorithm = p.activation == Activation::relu ? dnnl::algorithm::eltwise_relu
-                                                            : dnnl::algorithm::eltwise_gelu_tanh;
+    const auto [algorithm, alpha] = eltwise_of(p.activation);
 #if DNNL_VERSION_MAJOR >= 3
-    after.append_eltwise(algorithm, 0.0f, 0.0f);
+    after.append_eltwise(algorithm, alpha, 0.0f);
 #else
-    after.append_eltwise(1.0f, algorithm, 0.0f, 0.0f);
+    after.append_eltwise(1.0f, algorithm, alpha, 0.0f);
 #endif
   }
   dnnl::primitive_attr attributes = onednn_attributes();

@@ -101,24 +101,26 @@ TEST(CheckBackend, RecomputesAtLeast4096ElementsOfALargeResult) {
   EXPECT_TRUE(check.summary().passed);
 }
 
-TEST(CheckBackend, PassesGeluBothWays) {
+TEST(CheckBackend, PassesSmoothActivationsBothWays) {
   const std::unique_ptr<Backend> cpu = make_cpu_backend({.threads = 1});
-  for (const DType dtype : {DType::f64, DType::f32, DType::f16, DType::bf16}) {
-    SCOPED_TRACE(name_of(dtype));
-    CheckBackend check(*cpu);
-    const Tensor x = random_tensor(*cpu, Shape{31, 40}, dtype, 1, -6, 6);
-    const Tensor w = random_tensor(*cpu, Shape{40, 40}, dtype, 2);
-    const Tensor bias = random_tensor(*cpu, Shape{40}, dtype, 3);
-    const Tensor y = cpu->allocate(Shape{31, 40}, dtype, MemoryKind::workspace);
-    const Tensor saved = cpu->allocate_saved(Activation::gelu, 31, 40, dtype);
-    check.matmul({}, x, w, y, {.bias = bias, .activation = Activation::gelu, .saved = saved});
-    const Tensor dx = cpu->allocate(Shape{31, 40}, dtype, MemoryKind::workspace);
-    check.matmul({.transpose_b = true}, y, w, dx,
-                 {.gradient_of = Activation::gelu, .gradient_saved = saved});
-    check.activation_forward(Activation::gelu, x, saved);
-    check.activation_backward(Activation::gelu, saved, dx);
-    expect_passes(check);
-    EXPECT_EQ(check.outputs().size(), 4u);
+  for (const Activation activation : {Activation::gelu, Activation::silu}) {
+    for (const DType dtype : {DType::f64, DType::f32, DType::f16, DType::bf16}) {
+      SCOPED_TRACE(std::string(name_of(activation)) + " " + std::string(name_of(dtype)));
+      CheckBackend check(*cpu);
+      const Tensor x = random_tensor(*cpu, Shape{31, 40}, dtype, 1, -6, 6);
+      const Tensor w = random_tensor(*cpu, Shape{40, 40}, dtype, 2);
+      const Tensor bias = random_tensor(*cpu, Shape{40}, dtype, 3);
+      const Tensor y = cpu->allocate(Shape{31, 40}, dtype, MemoryKind::workspace);
+      const Tensor saved = cpu->allocate_saved(activation, 31, 40, dtype);
+      check.matmul({}, x, w, y, {.bias = bias, .activation = activation, .saved = saved});
+      const Tensor dx = cpu->allocate(Shape{31, 40}, dtype, MemoryKind::workspace);
+      check.matmul({.transpose_b = true}, y, w, dx,
+                   {.gradient_of = activation, .gradient_saved = saved});
+      check.activation_forward(activation, x, saved);
+      check.activation_backward(activation, saved, dx);
+      expect_passes(check);
+      EXPECT_EQ(check.outputs().size(), 4u);
+    }
   }
 }
 

@@ -18,7 +18,7 @@ const ModelSizes kSizes{
     {"inputs", kInputs}, {"hidden", kHidden}, {"layers", 3}, {"classes", kClasses}};
 
 /// What ReLU leaves on the CPU: a byte an element.
-constexpr SavedLayout kCpuSaved{.relu_bits = 8, .relu_row_bits = 8, .gelu_row_elements = 1};
+constexpr SavedLayout kCpuSaved{.relu_bits = 8, .relu_row_bits = 8, .input_row_elements = 1};
 
 TrainerOptions options(const Precision& precision, bool fused = true) {
   return {.precision = precision, .batch = kBatch, .seed = 1, .fused = fused, .sizes = kSizes};
@@ -119,7 +119,9 @@ TEST(CostBackend, PadsWhatAnActivationLeaves) {
   EXPECT_EQ(bytes({.relu_row_bits = 128}, Activation::relu), 3u * 16);
   EXPECT_EQ(bytes(kCpuSaved, Activation::relu), 3u * 33);
   EXPECT_EQ(bytes({}, Activation::gelu), 3u * 33 * 4);
-  EXPECT_EQ(bytes({.gelu_row_elements = 8}, Activation::gelu), 3u * 40 * 4);
+  for (const Activation activation : {Activation::gelu, Activation::silu}) {
+    EXPECT_EQ(bytes({.input_row_elements = 8}, activation), 3u * 40 * 4);
+  }
 }
 
 TEST(CostBackend, BreaksTheTotalDownByOperation) {

@@ -114,6 +114,7 @@ TEST_P(LinearTest, OutputFollowsTheDefinition) {
         expected =
             0.5 * z * (1 + std::tanh(std::sqrt(2 / std::acos(-1.0)) * (z + 0.044715 * z * z * z)));
       }
+      if (activation() == Activation::silu) expected = z / (1 + std::exp(-z));
       EXPECT_NEAR(y[i * kOut + j], expected, (kIn + 3 + 10) * 0x1p-53 * (kIn + 1));
     }
   }
@@ -131,7 +132,7 @@ TEST(Linear, WithoutTrainingKeepsNothingForABackwardPass) {
 
 INSTANTIATE_TEST_SUITE_P(Activations, LinearTest,
                          testing::Combine(testing::Values(Activation::none, Activation::relu,
-                                                          Activation::gelu),
+                                                          Activation::gelu, Activation::silu),
                                           testing::Bool()));
 
 }  // namespace

@@ -11,17 +11,28 @@ struct Extents {
 
 constexpr Extents kExtents[] = {{1, 1}, {3, 17}, {129, 1}, {1, 257}, {33, 129}, {64, 128}};
 
+/// Matrices of `groups` groups of `rows` rows.
+struct Groups {
+  std::int64_t groups, rows, n;
+};
+
+constexpr Groups kGroups[] = {{1, 1, 1},    {1, 3, 17},   {1, 129, 1},  {1, 1, 257},
+                              {1, 33, 129}, {1, 64, 128}, {3, 1, 5},    {5, 7, 33},
+                              {2, 64, 128}, {3, 300, 4},  {4, 5, 1030}, {7, 3, 70}};
+
 using ElementwiseTest = OpTest;
 
 TEST_P(ElementwiseTest, AddsABias) {
-  for (const auto& [m, n] : kExtents) {
-    const Tensor x = random({m, n}, compute());
-    const Tensor bias = random({n}, compute());
+  for (const auto& [groups, rows, n] : kGroups) {
+    const Tensor x = random({groups * rows, n}, compute());
+    const Tensor bias = random(groups == 1 ? Shape{n} : Shape{groups, n}, compute());
     Values expected = values(x);
     const Values added = values(bias);
     Values tolerance;
     for (std::size_t i = 0; i < expected.size(); ++i) {
-      expected[i] += added[i % added.size()];
+      const auto columns = static_cast<std::size_t>(n);
+      const std::size_t group = i / (static_cast<std::size_t>(rows) * columns);
+      expected[i] += added[group * columns + i % columns];
       tolerance.push_back(arithmetic_roundoff(compute()) * std::abs(expected[i]) +
                           storage_tolerance(compute(), expected[i]));
     }
@@ -31,7 +42,7 @@ TEST_P(ElementwiseTest, AddsABias) {
 }
 
 TEST_P(ElementwiseTest, AppliesActivationsBothWays) {
-  for (const Activation activation : {Activation::relu, Activation::gelu}) {
+  for (const Activation activation : kActivations) {
     for (const auto& [m, n] : kExtents) {
       const Tensor x = random({m, n}, compute(), -6, 6);
       const Tensor dx = random({m, n}, compute());
@@ -81,7 +92,7 @@ TEST_P(ElementwiseTest, ActivatesTheEdges) {
   const auto run = [&](Activation activation, const Values& input, const Values& output,
                        const Values& slopes) {
     const auto count = static_cast<std::int64_t>(input.size());
-    const Values tolerance(input.size(), activation == Activation::gelu ? 0x1p-96 : 0);
+    const Values tolerance(input.size(), keeps_input(activation) ? 0x1p-96 : 0);
     const Tensor x = guarded({1, count}, compute(), input);
     const Tensor dx = guarded({1, count}, compute(), Values(input.size(), 1.0));
     const Tensor saved = backend().allocate_saved(activation, 1, count, compute());
@@ -92,26 +103,31 @@ TEST_P(ElementwiseTest, ActivatesTheEdges) {
   };
   run(Activation::relu, {0.0, -0.0, 1, -1, kInf, -kInf}, {0, 0, 1, 0, kInf, 0}, {0, 0, 1, 0, 1, 0});
   run(Activation::gelu, {0, 32, -32, 1000, -1000}, {0, 32, 0, 1000, 0}, {0.5, 1, 0, 1, 0});
+  run(Activation::silu, {0, 1000, -1000}, {0, 1000, 0}, {0.5, 1, 0});
 }
 
 TEST_P(ElementwiseTest, SumsTheBiasGradient) {
-  for (const auto& [m, n] : kExtents) {
-    const Tensor dy = random({m, n}, compute());
-    const Tensor db = guarded({n}, master());
+  for (const auto& [groups, rows, n] : kGroups) {
+    const Tensor dy = random({groups * rows, n}, compute());
     const Values gradient = values(dy);
-    Values expected(static_cast<std::size_t>(n), 0.0);
-    Values magnitude(static_cast<std::size_t>(n), 0.0);
+    Values expected(static_cast<std::size_t>(groups * n), 0.0);
+    Values magnitude(expected.size(), 0.0);
     for (std::size_t i = 0; i < gradient.size(); ++i) {
-      expected[i % expected.size()] += gradient[i];
-      magnitude[i % expected.size()] += std::abs(gradient[i]);
+      const auto columns = static_cast<std::size_t>(n);
+      const std::size_t group = i / (static_cast<std::size_t>(rows) * columns);
+      expected[group * columns + i % columns] += gradient[i];
+      magnitude[group * columns + i % columns] += std::abs(gradient[i]);
     }
-    Values tolerance;
-    for (std::size_t j = 0; j < expected.size(); ++j) {
-      tolerance.push_back(sum_tolerance(compute(), m, magnitude[j]) +
-                          storage_tolerance(master(), expected[j]));
+    for (const DType dtype : {master(), compute()}) {
+      const Tensor db = guarded(groups == 1 ? Shape{n} : Shape{groups, n}, dtype);
+      Values tolerance;
+      for (std::size_t j = 0; j < expected.size(); ++j) {
+        tolerance.push_back(sum_tolerance(compute(), rows, magnitude[j]) +
+                            storage_tolerance(dtype, expected[j]));
+      }
+      backend().bias_gradient(dy, db);
+      expect_near(db, expected, tolerance);
     }
-    backend().bias_gradient(dy, db);
-    expect_near(db, expected, tolerance);
   }
 }
 

@@ -195,7 +195,7 @@ TEST_P(MatmulActivationTest, FusesGeluBothWays) {
 TEST_P(MatmulActivationTest, SharesWhatIsSavedWithTheSeparatePass) {
   constexpr Size kSize{33, 70, 17};
   const MatmulForm form = this->form(false, true);
-  for (const Activation activation : {Activation::relu, Activation::gelu}) {
+  for (const Activation activation : kActivations) {
     const Tensor x = left(form, kSize);
     const Tensor w = right(form, kSize);
     const Tensor fused = guarded({kSize.m, kSize.n}, compute());
@@ -237,7 +237,7 @@ TEST_P(MatmulActivationTest, SharesWhatIsSavedWithTheSeparatePass) {
 TEST_P(MatmulActivationTest, LeavesOutWhatIsNotSaved) {
   constexpr Size kSize{17, 33, 9};
   const MatmulForm form = this->form(false, true);
-  for (const Activation activation : {Activation::relu, Activation::gelu}) {
+  for (const Activation activation : kActivations) {
     const Tensor x = left(form, kSize);
     const Tensor w = right(form, kSize);
     const Tensor kept = guarded({kSize.m, kSize.n}, compute());

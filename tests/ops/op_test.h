@@ -177,30 +177,44 @@ inline double gelu_argument_slope(double x) {
   return std::sqrt(2 / std::acos(-1.0)) * (1 + 3 * 0.044715 * x * x);
 }
 
+inline double logistic(double x) { return 1 / (1 + std::exp(-x)); }
+
 inline double activation_value(Activation activation, double x) {
   if (activation == Activation::relu) return x > 0 ? x : 0;
   if (activation == Activation::gelu) return 0.5 * x * (1 + std::tanh(gelu_argument(x)));
+  if (activation == Activation::silu) return x * logistic(x);
   return x;
 }
 
 inline double activation_slope(Activation activation, double x) {
   if (activation == Activation::relu) return x > 0 ? 1 : 0;
   if (activation == Activation::none) return 1;
+  if (activation == Activation::silu) return logistic(x) * (1 + x * logistic(-x));
   const double tanh = std::tanh(gelu_argument(x));
   return 0.5 * (1 + tanh) + 0.5 * x * (1 - tanh * tanh) * gelu_argument_slope(x);
 }
 
 /// Of an activation of x, where x is uncertain by `dx`: GELU's slope is below 1.13, and its terms,
-/// none above |x|, pass ten roundings; 16-bit values take a tanh of 11 bits.
+/// none above |x|, pass ten roundings; 16-bit values take a tanh of 11 bits. SiLU's slope is below
+/// 1.1; exp(-x) errs by 2 u |x| + 4 u of itself, of which the logistic function takes over the part
+/// that its complement is, and three roundings follow.
 inline double activation_tolerance(Activation activation, DType dtype, double x, double dx) {
+  if (activation == Activation::silu) {
+    const double relative = logistic(-x) * (2 * std::abs(x) + 4) + 3;
+    return 1.1 * dx + arithmetic_roundoff(dtype) * std::abs(x) * logistic(x) * relative;
+  }
   if (activation != Activation::gelu) return dx;
   const double tanh_error = size_of(dtype) == 2 ? 0x1p-11 : 10 * arithmetic_roundoff(dtype);
   return 1.13 * dx + tanh_error * std::abs(x);
 }
 
 /// Of its slope: GELU's curvature is below 0.8, and 1 - tanh^2 is amplified by x times the
-/// argument's slope, until tanh is 1 at |x| = 6.
+/// argument's slope, until tanh is 1 at |x| = 6. SiLU's curvature is at most 1/2; the logistic
+/// function's error as above, below 7 u, enters as it is and times x.
 inline double slope_tolerance(Activation activation, DType dtype, double x, double dx) {
+  if (activation == Activation::silu) {
+    return 0.5 * dx + 7 * arithmetic_roundoff(dtype) * (1 + std::abs(x));
+  }
   if (activation != Activation::gelu) return 0;
   const double tanh_error = size_of(dtype) == 2 ? 0x1p-11 : 10 * arithmetic_roundoff(dtype);
   return 0.8 * dx + tanh_error * (1 + std::min(std::abs(x), 6.0) * gelu_argument_slope(x));
