@@ -123,7 +123,7 @@ class Backend {
 
   /// y = a + b; y may be either of them. Any floating-point dtype.
   virtual void add(ConstTensor a, ConstTensor b, Tensor y);
-  /// In place; the same call on a gradient is the backward pass.
+  /// In place; the same call on a gradient is the backward pass, which `state` has not moved since.
   virtual void dropout(const DropoutOptions& options, Tensor x, ConstTensor state);
 
   // ---- Convolution and pooling ---------------------------------------------------------------
@@ -241,8 +241,8 @@ class Backend {
   virtual void mean_squared_error(ConstTensor prediction, ConstTensor target, Tensor losses,
                                   Tensor gradient, ConstTensor state);
   /// A diffusion model's batch from bytes[b, h, w, c]: x = byte scale + shift; times[b] (i32) and
-  /// normal noise from the Philox streams of state.seed and step; noisy = signal[times] x +
-  /// noise[times] noise. Element i's noise is normal[half word i] of the step's stream.
+  /// noise = normal[half word] from the step's streams (RandomSource); noisy = signal[times] x +
+  /// noise[times] noise.
   virtual void diffuse(ConstTensor bytes, float scale, float shift, const DiffusionTables& tables,
                        ConstTensor state, Tensor noisy, Tensor noise, Tensor times);
   /// mean[1] of values[b], both float; summed in a fixed order.

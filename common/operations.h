@@ -192,15 +192,30 @@ struct LstmTrace {
   Tensor hidden;  ///< [t, b, h], the output; compute dtype
 };
 
-/// Zero with probability `rate`, else divided by 1 - rate. Element i of a step falls if word i of
-/// the Philox stream (state.seed, stream + step 2^32) is below rate 2^32.
+/// What draws random numbers in a training step; each has a Philox stream of its own in each step:
+/// (state.seed, source + step 2^32). Initial weights take the streams below 2^31 of step 0.
+enum class RandomSource : std::uint32_t {
+  dropout = 0x80000000u,          ///< and on: one for each layer
+  diffusion_noise = 0xfffffffeu,  ///< element i takes half word i, the lower half of a word first
+  diffusion_times = 0xffffffffu,  ///< image b takes word b
+};
+
+TRAINBENCH_HOST_DEVICE inline Philox random_stream(RandomSource source, std::uint32_t index,
+                                                   const StepState& state) {
+  const std::uint64_t number = static_cast<std::uint32_t>(source) + std::uint64_t{index};
+  return Philox(state.seed, number + (static_cast<std::uint64_t>(state.step) << 32));
+}
+
+/// Zero with probability `rate`, else divided by 1 - rate. Element i falls if word i of the layer's
+/// stream is below rate 2^32.
 struct DropoutOptions {
-  double rate = 0.1;
-  std::uint64_t stream = 0;  ///< another one for each layer, below 2^32
+  double rate = 0.1;        ///< in [0, 1)
+  std::uint32_t layer = 0;  ///< below 2^30
 };
 
 /// Constants of a diffusion model's training batches (Ho, Jain and Abbeel, NeurIPS 2020), computed
-/// once on the host so that every device has the same bits.
+/// once on the host so that every device has the same bits. An image's time is its word times the
+/// number of steps, divided by 2^32 and rounded down.
 struct DiffusionTables {
   ConstTensor signal;  ///< f32 [steps]: sqrt(alpha bar)
   ConstTensor noise;   ///< f32 [steps]: sqrt(1 - alpha bar)

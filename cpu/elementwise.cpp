@@ -227,4 +227,30 @@ void CpuBackend::activation_backward(Activation activation, ConstTensor saved, T
 
 void CpuBackend::bias_gradient(ConstTensor dy, Tensor db) { column_sums(threads_, dy, db); }
 
+void CpuBackend::add(ConstTensor a, ConstTensor b, Tensor y) {
+  require(a.elements() == y.elements() && b.elements() == y.elements() && a.dtype == y.dtype &&
+              b.dtype == y.dtype,
+          "a sum has its terms' elements and dtype");
+  dispatch_float(y.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* left = a.as<T>();
+    const T* right = b.as<T>();
+    T* sum = y.as<T>();
+    parallel_ranges(threads_, y.elements(), kGrain, [=](Range range) {
+      Block<T> left_block;
+      Block<T> right_block;
+      Block<T> sum_block;
+      for (std::int64_t i = range.first; i < range.last; i += kBlock) {
+        const std::int64_t count = std::min(kBlock, range.last - i);
+        const Wide<T>* first = left_block.read(left + i, count);
+        const Wide<T>* second = right_block.read(right + i, count);
+        Wide<T>* result = sum_block.target(sum + i);
+#pragma omp simd
+        for (std::int64_t j = 0; j < count; ++j) result[j] = first[j] + second[j];
+        sum_block.store(sum + i, count);
+      }
+    });
+  });
+}
+
 }  // namespace trainbench

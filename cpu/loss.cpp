@@ -64,6 +64,53 @@ void CpuBackend::softmax_cross_entropy(ConstTensor logits, ConstTensor labels, T
   });
 }
 
+void CpuBackend::mean_squared_error(ConstTensor prediction, ConstTensor target, Tensor losses,
+                                    Tensor gradient, ConstTensor state) {
+  const std::int64_t batch = prediction.shape[0];
+  const std::int64_t sample = prediction.elements() / std::max<std::int64_t>(batch, 1);
+  require(prediction.shape == target.shape, "a prediction and its target have one shape");
+  const float loss_scale = static_cast<const StepState*>(state.data)->loss_scale;
+  dispatch_float(prediction.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using W = Wide<T>;
+    const T* x = prediction.as<T>();
+    const T* right = target.as<T>();
+    W* loss = losses.absent() ? nullptr : losses.as<W>();
+    T* dx = gradient.absent() ? nullptr : gradient.as<T>();
+    const auto factor = static_cast<W>(2.0 * static_cast<double>(loss_scale) /
+                                       static_cast<double>(prediction.elements()));
+    parallel_ranges(threads_, batch, 1, [=](Range rows) {
+      Block<T> x_block;
+      Block<T> right_block;
+      Block<T> dx_block;
+      for (std::int64_t row = rows.first; row < rows.last; ++row) {
+        double total = 0;
+        for (std::int64_t i = 0; i < sample; i += kBlock) {
+          const std::int64_t count = std::min(kBlock, sample - i);
+          const std::int64_t offset = row * sample + i;
+          const W* predicted = x_block.read(x + offset, count);
+          const W* wanted = right_block.read(right + offset, count);
+          W sum = 0;
+#pragma omp simd reduction(+ : sum)
+          for (std::int64_t j = 0; j < count; ++j) {
+            const W difference = predicted[j] - wanted[j];
+            sum += difference * difference;
+          }
+          total += static_cast<double>(sum);
+          if (dx == nullptr) continue;
+          W* result = dx_block.target(dx + offset);
+#pragma omp simd
+          for (std::int64_t j = 0; j < count; ++j) {
+            result[j] = (predicted[j] - wanted[j]) * factor;
+          }
+          dx_block.store(dx + offset, count);
+        }
+        if (loss != nullptr) loss[row] = static_cast<W>(total / static_cast<double>(sample));
+      }
+    });
+  });
+}
+
 void CpuBackend::mean(ConstTensor values, Tensor mean) {
   dispatch_float(values.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;

@@ -4,28 +4,13 @@
 #include <limits>
 
 #include "common/check/check_backend.h"
+#include "common/check/expected.h"
 #include "common/check/reference.h"
 #include "common/host_values.h"
 #include "common/matmul_size.h"
 
 namespace trainbench {
 namespace {
-
-Expected stored(DType dtype, const Expected& exact) {
-  return {exact.value, exact.bound + rounding_error(dtype, exact.value)};
-}
-
-/// The product of two uncertain factors, rounded as `dtype`'s accumulator is.
-Expected times(const Expected& a, const Expected& b, DType dtype) {
-  // 0 * Inf: whether a device multiplies by the derivative 0 or leaves the element out is its own.
-  if (b.value == 0 && !std::isfinite(a.value)) {
-    return {0, std::numeric_limits<double>::infinity()};
-  }
-  const double value = a.value * b.value;
-  const double u = working_roundoff(accumulator_of(dtype));
-  return {value, std::abs(a.value) * b.bound + std::abs(b.value) * a.bound + a.bound * b.bound +
-                     u * std::abs(value)};
-}
 
 /// The activation's derivative where it was applied to `input`, as the device can know it. ReLU
 /// leaves a sign, which survives rounding; the others their input, rounded to the compute dtype.
@@ -46,14 +31,6 @@ std::string epilogue_name(const MatmulEpilogue& epilogue) {
   }
   if (!epilogue.bias_gradient.absent()) add("bias_gradient");
   return name;
-}
-
-std::string named(const char* operation, DType dtype) {
-  return std::string(operation) + " " + std::string(trainbench::name_of(dtype));
-}
-
-std::string named(const char* operation, Activation activation, DType dtype) {
-  return named(operation, dtype) + " " + std::string(name_of(activation));
 }
 
 }  // namespace
@@ -178,6 +155,15 @@ void CheckBackend::bias_gradient(ConstTensor dy, Tensor db) {
     const std::int64_t first = j / columns * rows * columns + j % columns;
     const Sum terms = sum({*gradient, first, columns}, rows);
     return stored(db.dtype, {terms.value, summation_error(rows, db.dtype, terms.magnitude)});
+  });
+}
+
+void CheckBackend::add(ConstTensor a, ConstTensor b, Tensor y) {
+  const Held left = hold(a);
+  const Held right = hold(b);
+  inner_.add(a, b, y);
+  compare(named("add", y.dtype), "y", y, [&](std::int64_t i) {
+    return stored(y.dtype, plus({(*left)[i], 0}, {(*right)[i], 0}, y.dtype));
   });
 }
 

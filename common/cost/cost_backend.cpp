@@ -4,14 +4,11 @@
 #include <cstring>
 #include <utility>
 
+#include "common/cost/operand_bytes.h"
 #include "common/matmul_size.h"
 
 namespace trainbench {
 namespace {
-
-double bytes_of(const ConstTensor& tensor) {
-  return tensor.absent() ? 0.0 : static_cast<double>(tensor.bytes());
-}
 
 std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -48,7 +45,7 @@ class CostBackend::CostRecording : public Recording {
 
   void replay() override {
     for (const OperationCost& part : operations_) {
-      backend_.add(part.operation, part.calls, part.cost);
+      backend_.count(part.operation, part.calls, part.cost);
     }
   }
 
@@ -57,7 +54,7 @@ class CostBackend::CostRecording : public Recording {
   std::vector<OperationCost> operations_;
 };
 
-void CostBackend::add(const std::string& operation, std::int64_t calls, const Cost& cost) {
+void CostBackend::count(const std::string& operation, std::int64_t calls, const Cost& cost) {
   auto found = std::find_if(operations_.begin(), operations_.end(),
                             [&](const OperationCost& part) { return part.operation == operation; });
   if (found == operations_.end()) {
@@ -137,7 +134,7 @@ void CostBackend::matmul(const MatmulForm& form, ConstTensor a, ConstTensor b, T
   cost.bytes = bytes_of(a) + bytes_of(b) + bytes_of(c) * (form.accumulate ? 2 : 1) +
                bytes_of(epilogue.bias) + bytes_of(epilogue.saved) +
                bytes_of(epilogue.gradient_saved) + bytes_of(epilogue.bias_gradient);
-  add(matmul_name(form, size, a.dtype, c.dtype), 1, cost);
+  count(matmul_name(form, size, a.dtype, c.dtype), 1, cost);
 }
 
 void CostBackend::add_bias(Tensor x, ConstTensor bias) {

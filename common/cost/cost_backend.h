@@ -80,8 +80,23 @@ class CostBackend : public Backend {
   void activation_forward(Activation activation, Tensor x, Tensor saved) override;
   void activation_backward(Activation activation, ConstTensor saved, Tensor dx) override;
   void bias_gradient(ConstTensor dy, Tensor db) override;
+  void add(ConstTensor a, ConstTensor b, Tensor y) override;
+  void dropout(const DropoutOptions& options, Tensor x, ConstTensor state) override;
+  void upsample(ConstTensor x, Tensor y) override;
+  void upsample_backward(ConstTensor dy, Tensor dx) override;
+  void concat(ConstTensor a, ConstTensor b, Tensor y) override;
+  void split(ConstTensor y, Tensor a, Tensor b) override;
+  void group_norm(const GroupNormOptions& options, ConstTensor x, const NormWeights& weights,
+                  Tensor mean, Tensor inverse, Tensor y) override;
+  void group_norm_backward(const GroupNormOptions& options, ConstTensor x, ConstTensor dy,
+                           const NormWeights& weights, ConstTensor mean, ConstTensor inverse,
+                           bool accumulate, Tensor dx, const NormGradients& gradients) override;
   void softmax_cross_entropy(ConstTensor logits, ConstTensor labels, Tensor losses, Tensor gradient,
                              ConstTensor state) override;
+  void mean_squared_error(ConstTensor prediction, ConstTensor target, Tensor losses,
+                          Tensor gradient, ConstTensor state) override;
+  void diffuse(ConstTensor bytes, float scale, float shift, const DiffusionTables& tables,
+               ConstTensor state, Tensor noisy, Tensor noise, Tensor times) override;
   void mean(ConstTensor values, Tensor mean) override;
   void check_finite(ConstTensor gradients, Tensor state) override;
   void clip_gradients(ConstTensor gradients, double max_norm, Tensor state) override;
@@ -94,8 +109,8 @@ class CostBackend : public Backend {
  private:
   class CostRecording;
 
-  void add(const std::string& operation, std::int64_t calls, const Cost& cost);
-  void add_traffic(const std::string& operation, double bytes) { add(operation, 1, {0, bytes}); }
+  void count(const std::string& operation, std::int64_t calls, const Cost& cost);
+  void add_traffic(const std::string& operation, double bytes) { count(operation, 1, {0, bytes}); }
 
   SavedLayout saved_;
   std::vector<OperationCost> operations_;
