@@ -62,7 +62,8 @@ void run_steps(Backend& via, Backend& memory, const Workload& workload, const Pr
 }
 
 std::vector<Part> parts(RunEnvironment& environment) {
-  std::vector<Part> list{{"operations", run_operations}};
+  std::vector<Part> list{{"operations", run_operations},
+                         {"diffusion operations", run_diffusion_operations}};
   for (const Workload& workload : workloads()) {
     const std::string name(workload.name);
     const auto step = [&environment](const Workload& what, bool fused) {

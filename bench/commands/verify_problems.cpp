@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "common/check/random_tensor.h"
+#include "bench/commands/problem_tensors.h"
 
 namespace trainbench {
 namespace {
@@ -15,11 +15,9 @@ struct Extents {
 constexpr Extents kProducts[] = {{1, 1, 1}, {3, 17, 33}, {65, 33, 129}, {34, 130, 70}};
 constexpr Extents kMatrices[] = {{1, 1, 0}, {3, 17, 0}, {33, 129, 0}};
 
-/// Fresh tensors for one problem after the other, of a precision's types.
-class Problems {
+class Problems : private ProblemTensors {
  public:
-  Problems(Backend& via, Backend& memory, const Precision& precision)
-      : via_(via), memory_(memory), precision_(precision) {}
+  using ProblemTensors::ProblemTensors;
 
   void run() {
     for (const Extents& extents : kProducts) products(extents);
@@ -32,14 +30,6 @@ class Problems {
   }
 
  private:
-  Tensor random(Shape shape, DType dtype, double low = -1, double high = 1) {
-    return random_tensor(memory_, shape, dtype, ++stream_, low, high);
-  }
-  Tensor random(Shape shape) { return random(shape, precision_.compute); }
-  Tensor fresh(Shape shape, DType dtype) {
-    return memory_.allocate(shape, dtype, MemoryKind::workspace);
-  }
-
   void products(const Extents& e) {
     for (const bool transpose_a : {false, true}) {
       for (const bool transpose_b : {false, true}) {
@@ -131,11 +121,6 @@ class Problems {
       via_.finish_step(scaling, state);
     }
   }
-
-  Backend& via_;
-  Backend& memory_;
-  const Precision& precision_;
-  std::uint64_t stream_ = 0;
 };
 
 }  // namespace

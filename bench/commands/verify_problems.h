@@ -4,9 +4,11 @@
 
 namespace trainbench {
 
-/// Calls each operation of the contract on small random problems of odd shapes, in every form it
-/// has: transposes, accumulation, epilogues, skipped updates. `via` computes; `memory` owns the
-/// tensors.
+/// Each calls operations of the contract on small random problems of odd shapes, in every form they
+/// have: transposes, accumulation, epilogues, skipped updates. `via` computes; `memory` owns the
+/// tensors. Those that every device has:
 void run_operations(Backend& via, Backend& memory, const Precision& precision);
+/// Those of a diffusion model besides.
+void run_diffusion_operations(Backend& via, Backend& memory, const Precision& precision);
 
 }  // namespace trainbench

@@ -32,6 +32,7 @@ Statistics statistics_of(const Images& i, const Values& x, double epsilon, DType
                          DType master) {
   const auto channels = static_cast<std::size_t>(i.channels);
   const auto groups = static_cast<std::size_t>(i.groups);
+  const std::size_t width = channels / groups;
   const double u = arithmetic_roundoff(compute);
   Statistics s;
   for (std::size_t image = 0; image < static_cast<std::size_t>(i.images); ++image) {
@@ -39,8 +40,8 @@ Statistics statistics_of(const Images& i, const Values& x, double epsilon, DType
       const auto over_group = [&](auto f) {
         double sum = 0;
         for (std::size_t p = 0; p < i.pixels(); ++p) {
-          for (std::size_t c = 0; c < channels; ++c) {
-            if (i.group_of(c) == group) sum += f(x[(image * i.pixels() + p) * channels + c]);
+          for (std::size_t c = group * width; c < (group + 1) * width; ++c) {
+            sum += f(x[(image * i.pixels() + p) * channels + c]);
           }
         }
         return sum / i.count();
