@@ -17,6 +17,7 @@
 #include "bench/harness/run_environment.h"
 #include "bench/harness/runner.h"
 #include "bench/harness/test_fault.h"
+#include "bench/harness/tuning.h"
 #include "bench/harness/worker_job.h"
 #include "common/config/spelling.h"
 #include "common/config/suite.h"
@@ -48,6 +49,7 @@ struct RunOptions {
   double time_limit = 0;  // 0: kTimeLimit and ten repetitions more
   std::string job;        // a worker's: what it has to do
   bool profile = false;
+  bool retune = false;
   std::uint64_t seed = 1;
   std::vector<std::string> data;
   std::string out;
@@ -80,6 +82,7 @@ class SuiteRun {
     environment_.seed = options.seed;
     environment_.data = DataSources(options.data);
     environment_.profile = options.profile;
+    keep_choices(user_choices(options.retune));
     environment_.devices =
         Devices({.gpu_index = options.gpu_index, .cpu_provider = options.cpu_provider});
   }
@@ -107,6 +110,7 @@ class SuiteRun {
       report.results = run_cases(suite_.cases, runner_options(journal.get()));
     }
     report.partial = interrupted();
+    save_choices();
     complete(report);
     save(report, path, to_stdout);
     if (journal) journal->remove();
@@ -128,6 +132,7 @@ class SuiteRun {
     Report report;
     report.results = run_cases(cases_of(job), runner);
     report.partial = interrupted();
+    save_choices();
     // What it did not come to is for others to measure.
     std::erase_if(report.results, [](const CaseResult& result) {
       return result.status == Status::ok && result.samples.empty();
@@ -261,6 +266,8 @@ class SuiteRun {
     for (CaseResult& result : report.results) {
       if (!result.samples.empty()) add_rates(result, peaks_for(result.id));
     }
+    const ChoiceCounts choices = choice_counts();
+    report.context["cpu_choices"] = {{"kept", choices.kept}, {"measured", choices.measured}};
     finish_device_context(report.context["devices"], environment_.devices);
   }
 
@@ -354,6 +361,9 @@ void register_run(CLI::App& app, const std::vector<std::string>& command_line,
   command->add_option("--cpu-provider", options->cpu_provider, "eigen, blas, onednn or auto")
       ->check(CLI::IsMember({"eigen", "blas", "onednn", "auto"}))
       ->capture_default_str();
+  command->add_flag(
+      "--retune", options->retune,
+      "Measure anew which CPU provider is the fastest, instead of using what is kept");
   command->add_option("--gpu", options->gpu_index, "Index of the GPU to use")->check(gpu_index());
   command->footer(
       "Flags for Google Benchmark follow --, for example\n"
