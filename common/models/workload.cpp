@@ -1,5 +1,6 @@
 #include "common/models/workload.h"
 
+#include "common/models/diffusion.h"
 #include "common/models/mlp.h"
 
 namespace trainbench {
@@ -43,6 +44,19 @@ const std::vector<Workload>& workloads() {
        .input_shift = kPixelShift,
        .make = [](const Workload& workload, const ModelSizes& sizes) -> std::unique_ptr<Model> {
          return std::make_unique<Mlp>(workload, sizes);
+       }},
+      {.name = "diffusion",
+       .description = "noise predictor for 32x32 images: U-Net of 64/128/256 channels",
+       .dataset = "images32",
+       .default_batch = 16,
+       .sizes = {{"image", 32}, {"channels", 1}, {"width", 64}, {"groups", 8}, {"steps", 1000}},
+       .optimizer = AdamOptions{.weight_decay = 0.01},
+       .learning_rate = 5e-4,
+       .gradient_clip = 0,
+       .input_scale = 2.0f / 255.0f,
+       .input_shift = -1.0f,
+       .make = [](const Workload& workload, const ModelSizes& sizes) -> std::unique_ptr<Model> {
+         return std::make_unique<Diffusion>(workload, sizes);
        }},
   };
   return table;

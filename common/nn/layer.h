@@ -11,6 +11,7 @@ struct Pass {
   MathMode math = MathMode::exact;
   bool fused = true;
   bool training = true;  ///< false: norms use their running statistics, nothing is dropped
+  ConstTensor state{};   ///< the step's scalars, on which random masks and noise depend
 };
 
 /// What memory a layer or model needs.
@@ -19,6 +20,7 @@ struct Extent {
   DType compute = DType::f32;
   DType master = DType::f32;
   bool training = true;  ///< false: forward only, nothing is kept for a backward pass
+  bool fused = true;     ///< false: a layer may keep what its separate passes leave each other
 };
 
 /// An activation whose derivative a layer above multiplies its input gradient by.

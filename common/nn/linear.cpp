@@ -39,7 +39,7 @@ Tensor Linear::forward(const Pass& pass, const Parameters& parameters, ConstTens
 }
 
 void Linear::backward(const Pass& pass, const Parameters& parameters, ConstTensor dz, Tensor dx,
-                      const SavedActivation& below) {
+                      const SavedActivation& below, bool accumulate) {
   const MatmulForm weight_form{.transpose_a = true, .math = pass.math};
   if (pass.fused) {
     pass.backend.matmul(weight_form, dz, input_, parameters.gradient(weight_),
@@ -50,7 +50,7 @@ void Linear::backward(const Pass& pass, const Parameters& parameters, ConstTenso
   }
   if (dx.absent()) return;
 
-  const MatmulForm data_form{.math = pass.math};
+  const MatmulForm data_form{.accumulate = accumulate, .math = pass.math};
   const ConstTensor weight = parameters.weight(weight_);
   if (pass.fused) {
     pass.backend.matmul(data_form, dz, weight, dx,

@@ -20,9 +20,10 @@ class Linear {
   Tensor forward(const Pass& pass, const Parameters& parameters, ConstTensor x);
 
   /// From dz, the gradient before this layer's activation, to its parameters' gradients and, unless
-  /// absent, to dx: the gradient before the activation `below` that made x.
+  /// absent, to dx: the gradient before the activation `below` that made x. With `accumulate` what
+  /// dx holds is added first.
   void backward(const Pass& pass, const Parameters& parameters, ConstTensor dz, Tensor dx,
-                const SavedActivation& below);
+                const SavedActivation& below, bool accumulate = false);
 
   Tensor output() const { return output_; }
   /// Where the gradient before this layer's activation belongs: [b, out].

@@ -17,7 +17,8 @@ Trainer::Trainer(Backend& backend, const Workload& workload, const TrainerOption
   model_->allocate(backend_, {.batch = options_.batch,
                               .compute = precision.compute,
                               .master = precision.master,
-                              .training = true});
+                              .training = true,
+                              .fused = options_.fused});
   scaling_.enabled = precision.loss_scaling;
   state_ = allocate_step_state(backend_,
                                {.learning_rate = static_cast<float>(workload.learning_rate),
@@ -35,7 +36,7 @@ Trainer::Trainer(Backend& backend, const Workload& workload, const TrainerOption
 void Trainer::step(Backend& via, std::span<const Batch> batches) {
   require(batches.size() == static_cast<std::size_t>(options_.accumulation),
           "a step takes as many batches as it accumulates");
-  const Pass pass{via, options_.precision.math, options_.fused};
+  const Pass pass{via, options_.precision.math, options_.fused, true, state_};
   for (std::size_t i = 0; i < batches.size(); ++i) {
     enter(StepPhase::forward);
     forward(via, batches[i], static_cast<std::int64_t>(i), true);
@@ -60,7 +61,7 @@ void Trainer::evaluate(Backend& via, const Batch& batch) {
 }
 
 void Trainer::forward(Backend& via, const Batch& batch, std::int64_t index, bool training) {
-  const Pass pass{via, options_.precision.math, options_.fused, training};
+  const Pass pass{via, options_.precision.math, options_.fused, training, state_};
   model_->forward(pass, *parameters_, batch);
   model_->loss(pass, batch, state_);
   via.mean(model_->losses(), mean_losses_.range(index, 1));

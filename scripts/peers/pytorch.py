@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Trains a trainbench workload with PyTorch's eager mode and prints Google Benchmark's JSON.
+"""Trains a trainbench workload with PyTorch, eager or compiled, and prints Google Benchmark's JSON.
 
     python -m venv VENV && VENV/bin/pip install torch
     VENV/bin/python scripts/peers/pytorch.py --trainbench build/trainbench --workload mlp \\
@@ -75,6 +75,7 @@ def parse_arguments():
     add("--precision", default="fp32", choices=PRECISIONS)
     add("--threads", type=positive(int), help="CPU threads (default: PyTorch's choice)")
     add("--device", default="cpu", choices=sorted(DEVICES))
+    add("--mode", default="eager", choices=("eager", "compile"), help="compile: torch.compile")
     add("--repetitions", type=positive(int), default=10)
     add("--min-time", type=positive(float), default=0.5, help="least seconds of a repetition")
     add("--seed", type=int, default=1)
@@ -113,11 +114,11 @@ def read_idx(folder, stem):
     return torch.frombuffer(values, dtype=torch.uint8).reshape(extents)
 
 
-def synthetic_images(count, classes):
+def synthetic_images(count, classes, shape=(28, 28)):
     """Like trainbench's: a quarter of the class's prototype, three quarters noise."""
     labels = torch.arange(count) % classes
-    prototypes = torch.randint(0, 256, (classes, 28, 28), dtype=torch.int32)
-    noise = torch.randint(0, 256, (count, 28, 28), dtype=torch.int32)
+    prototypes = torch.randint(0, 256, (classes, *shape), dtype=torch.int32)
+    noise = torch.randint(0, 256, (count, *shape), dtype=torch.int32)
     return ((prototypes[labels] + 3 * noise) // 4).to(torch.uint8), labels
 
 
@@ -135,7 +136,15 @@ def images28(source, count):
     return images[order], labels[order].long()
 
 
-DATA = {"images28": images28}
+def images32(source, count):
+    """The same with a margin of zeros, as [images, 1, 32, 32]."""
+    if source == "synthetic":
+        return synthetic_images(count, 10, (1, 32, 32))
+    images, labels = images28(source, count)
+    return torch.nn.functional.pad(images, (2, 2, 2, 2))[:, None], labels
+
+
+DATA = {"images28": images28, "images32": images32}
 
 
 def mlp(sizes):
@@ -146,14 +155,21 @@ def mlp(sizes):
     return torch.nn.Sequential(*layers[:-1])
 
 
-MODELS = {"mlp": mlp}
+def diffusion(sizes):
+    from pytorch_diffusion import Diffusion  # needs PyTorch
+
+    return Diffusion(sizes)
+
+
+# A model without a loss of its own is a classifier.
+MODELS = {"mlp": mlp, "diffusion": diffusion}
 
 
 def initialize(model):
     """Uniform in +-1/sqrt(fan in), weights and biases."""
     for layer in model.modules():
-        if isinstance(layer, torch.nn.Linear):
-            bound = 1 / math.sqrt(layer.in_features)
+        if isinstance(layer, (torch.nn.Linear, torch.nn.Conv2d)):
+            bound = 1 / math.sqrt(layer.weight[0].numel())
             torch.nn.init.uniform_(layer.weight, -bound, bound)
             torch.nn.init.uniform_(layer.bias, -bound, bound)
 
@@ -182,9 +198,10 @@ class Training:
         torch.manual_seed(arguments.seed)
         self.model = MODELS[arguments.workload](workload["sizes"])
         initialize(self.model)
-        self.model.to(device, self.kind)
+        self.model.to(device, self.kind, memory_format=torch.channels_last)
         self.optimizer = make_optimizer(self.model, workload)
-        self.loss_function = torch.nn.CrossEntropyLoss()
+        self.loss_function = getattr(self.model, "loss", torch.nn.CrossEntropyLoss())
+        self.forward = torch.compile(self.model) if arguments.mode == "compile" else self.model
         samples, labels = DATA[workload["data"]](arguments.data, RESIDENT_BATCHES * arguments.batch)
         self.batches = [
             (some.contiguous().to(device), theirs.contiguous().to(device))
@@ -197,7 +214,7 @@ class Training:
         self.steps += 1
         self.optimizer.zero_grad(set_to_none=True)
         with self.autocast:
-            logits = self.model(samples.to(self.kind) * self.scale + self.shift)
+            logits = self.forward(samples.to(self.kind) * self.scale + self.shift)
             loss = self.loss_function(logits, labels)
         self.scaler.scale(loss).backward()
         if self.clip > 0:
@@ -268,7 +285,7 @@ def describe(arguments, workload):
         "peer": {
             "name": "pytorch",
             "version": torch.__version__,
-            "mode": "eager",
+            "mode": arguments.mode,
             "device": torch.cuda.get_device_name() if cuda else "cpu",
             "cpu_capability": torch.backends.cpu.get_cpu_capability(),
             "cuda": torch.version.cuda if cuda else None,
@@ -290,6 +307,7 @@ def prepare(arguments):
         raise BadInput("--precision tf32 is a format of GPU tensor cores; use fp32 here")
     if arguments.threads:
         torch.set_num_threads(arguments.threads)
+    torch.set_flush_denormal(True)  # as trainbench does
     torch.backends.cuda.matmul.allow_tf32 = arguments.precision == "tf32"
     torch.backends.cudnn.allow_tf32 = arguments.precision == "tf32"
 

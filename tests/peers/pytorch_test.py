@@ -36,7 +36,8 @@ class PyTorch(unittest.TestCase):
     def test_help(self):
         done = self.run_peer("--help")
         self.assertEqual(done.returncode, 0, done.stderr)
-        for flag in ("--trainbench", "--workload", "--data", "--batch", "--precision", "--threads", "--device"):
+        for flag in ("--trainbench", "--workload", "--data", "--batch", "--precision", "--threads", "--device",
+                     "--mode"):
             self.assertIn(flag, done.stdout)
 
     def test_wrong_flags(self):
