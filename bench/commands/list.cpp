@@ -43,7 +43,7 @@ nlohmann::ordered_json workload_json(const Workload& workload) {
   row["gradient_clip"] = workload.gradient_clip;
   row["input_scale"] = workload.input_scale;
   row["input_shift"] = workload.input_shift;
-  row["initialization"] = "uniform in +-1/sqrt(fan in), weights and biases";
+  row["initialization"] = workload.initialization;
   return row;
 }
 

@@ -19,7 +19,8 @@
 namespace trainbench {
 namespace {
 
-/// What is verified as one: all operations on small problems, or a training step of a workload.
+/// What is verified as one: a group of operations on small problems, or a training step of a
+/// workload.
 struct Part {
   std::string name;
   std::function<void(Backend& via, Backend& memory, const Precision& precision)> run;
@@ -47,23 +48,27 @@ Workload with_other_optimizer(Workload workload) {
   return workload;
 }
 
-/// Two steps on real data at the real shapes: the second starts from moments that are not zero.
+/// Two steps on real data at the workload's shapes: the second starts from moments that are not
+/// zero.
 void run_steps(Backend& via, Backend& memory, const Workload& workload, const Precision& precision,
                bool fused, RunEnvironment& environment) {
-  const Dataset& dataset = environment.dataset(workload, {});
+  const WorkloadVariant& variant = workload.verified;
+  const std::int64_t batch_size = variant.batch > 0 ? variant.batch : workload.default_batch;
+  const Dataset& dataset = environment.dataset(workload, variant.sizes);
   Trainer trainer(memory, workload,
                   {.precision = precision,
-                   .batch = workload.default_batch,
+                   .batch = batch_size,
                    .seed = environment.seed,
                    .fused = fused,
-                   .sizes = sizes_for(workload, {}, dataset)});
-  BatchSource source(dataset, workload.default_batch, environment.seed);
+                   .sizes = sizes_for(workload, variant.sizes, dataset)});
+  BatchSource source(dataset, batch_size, environment.seed);
   for (const Batch& batch : make_resident_batches(memory, source, 2)) trainer.step(via, batch);
 }
 
 std::vector<Part> parts(RunEnvironment& environment) {
   std::vector<Part> list{{"operations", run_operations},
-                         {"diffusion operations", run_diffusion_operations}};
+                         {"diffusion operations", run_diffusion_operations},
+                         {"transformer operations", run_transformer_operations}};
   for (const Workload& workload : workloads()) {
     const std::string name(workload.name);
     const auto step = [&environment](const Workload& what, bool fused) {

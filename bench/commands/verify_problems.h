@@ -11,4 +11,7 @@ void run_operations(Backend& via, Backend& memory, const Precision& precision);
 /// Those of a diffusion model besides.
 void run_diffusion_operations(Backend& via, Backend& memory, const Precision& precision);
 
+/// Those of a transformer.
+void run_transformer_operations(Backend& via, Backend& memory, const Precision& precision);
+
 }  // namespace trainbench

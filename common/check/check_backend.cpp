@@ -71,11 +71,12 @@ OutputCheck& CheckBackend::entry(const std::string& operation, const std::string
 }
 
 void CheckBackend::compare(const std::string& operation, const std::string& output,
-                           const ConstTensor& tensor, const Reference& reference) {
+                           const ConstTensor& tensor, const Reference& reference,
+                           std::int64_t samples) {
   if (tensor.absent()) return;
   const HostTensor actual(inner_, tensor);
   const std::vector<std::int64_t> positions = sample_positions(
-      tensor.elements(), columns_of(tensor.shape), kCheckedElements, Philox(seed_, comparisons_++));
+      tensor.elements(), columns_of(tensor.shape), samples, Philox(seed_, comparisons_++));
   std::vector<Expected> expected(positions.size());
 #pragma omp parallel for schedule(static)
   for (std::size_t i = 0; i < positions.size(); ++i) expected[i] = reference(positions[i]);

@@ -91,6 +91,22 @@ class CostBackend : public Backend {
   void group_norm_backward(const GroupNormOptions& options, ConstTensor x, ConstTensor dy,
                            const NormWeights& weights, ConstTensor mean, ConstTensor inverse,
                            bool accumulate, Tensor dx, const NormGradients& gradients) override;
+  void layer_norm(double epsilon, Tensor x, ConstTensor residual, const NormWeights& weights,
+                  Tensor mean, Tensor inverse, Tensor y) override;
+  void layer_norm_backward(ConstTensor x, ConstTensor dy, ConstTensor gamma, ConstTensor mean,
+                           ConstTensor inverse, ConstTensor dresidual, Tensor dx,
+                           const NormGradients& gradients) override;
+  void embedding(ConstTensor indices, ConstTensor table, ConstTensor positions, Tensor y) override;
+  void embedding_backward(ConstTensor indices, ConstTensor dy, bool accumulate, Tensor dtable,
+                          Tensor dpositions) override;
+  void attention(const AttentionOptions& options, ConstTensor qkv, Tensor y, Tensor logsum,
+                 MathMode math) override;
+  void attention_backward(const AttentionOptions& options, ConstTensor qkv, ConstTensor y,
+                          ConstTensor logsum, ConstTensor dy, Tensor dqkv, MathMode math) override;
+  void matmul_batched(const MatmulForm& form, const MatmulBatch& batch, const ConstMatrices& a,
+                      const ConstMatrices& b, const Matrices& c) override;
+  void softmax(double scale, bool causal, Tensor x) override;
+  void softmax_backward(double scale, ConstTensor y, Tensor dy) override;
   void softmax_cross_entropy(ConstTensor logits, ConstTensor labels, Tensor losses, Tensor gradient,
                              ConstTensor state) override;
   void mean_squared_error(ConstTensor prediction, ConstTensor target, Tensor losses,

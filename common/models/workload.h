@@ -12,8 +12,14 @@
 
 namespace trainbench {
 
+/// A batch and sizes other than a workload's own.
+struct WorkloadVariant {
+  std::int64_t batch = 0;
+  ModelSizes sizes;
+};
+
 /// What training a model means here: the one table that the program, its printed list and the
-/// PyTorch peer share. Weights and biases start uniform in +-1/sqrt(fan in).
+/// PyTorch peer share.
 struct Workload {
   std::string_view name;
   std::string_view description;
@@ -22,10 +28,14 @@ struct Workload {
   ModelSizes sizes;  ///< the model's own
   OptimizerOptions optimizer;
   double learning_rate;
-  double gradient_clip;  ///< largest norm of the gradient; 0: not clipped
-  float input_scale;     ///< a byte p enters as p * input_scale + input_shift
-  float input_shift;
+  double gradient_clip;   ///< largest norm of the gradient; 0: not clipped
+  float input_scale = 0;  ///< a byte p enters as p * input_scale + input_shift
+  float input_shift = 0;
   std::unique_ptr<Model> (*make)(const Workload&, const ModelSizes&);
+  /// How weights start, in words for who reads the table.
+  std::string_view initialization = "uniform in +-1/sqrt(fan in), weights and biases";
+  /// What `verify` trains where every element's check at the own sizes takes too long.
+  WorkloadVariant verified{};
 };
 
 /// The sizes of a workload's model where some of them were asked for otherwise.

@@ -4,19 +4,25 @@
 
 namespace trainbench {
 
-Linear::Linear(ParameterLayout& layout, const std::string& name, std::int64_t in, std::int64_t out,
-               Activation activation)
-    : out_(out), activation_(activation) {
+LinearInitial LinearInitial::by_inputs(std::int64_t in) {
   const auto initial = Initial::uniform(1.0 / std::sqrt(static_cast<double>(in)));
-  weight_ = layout.add(name + ".weight", Shape{out, in}, initial);
-  bias_ = layout.add(name + ".bias", Shape{out}, initial);
+  return {initial, initial};
 }
 
-void Linear::allocate(Backend& backend, const Extent& extent) {
+Linear::Linear(ParameterLayout& layout, const std::string& name, std::int64_t in, std::int64_t out,
+               Activation activation, const LinearInitial& initial)
+    : out_(out), activation_(activation) {
+  weight_ = layout.add(name + ".weight", Shape{out, in}, initial.weight);
+  bias_ = layout.add(name + ".bias", Shape{out}, initial.bias);
+}
+
+void Linear::allocate(Backend& backend, const Extent& extent, Tensor output_gradient) {
   const Shape shape{extent.batch, out_};
   output_ = backend.allocate(shape, extent.compute, MemoryKind::activations);
   if (!extent.training) return;
-  output_gradient_ = backend.allocate(shape, extent.compute, MemoryKind::activations);
+  output_gradient_ = output_gradient.absent()
+                         ? backend.allocate(shape, extent.compute, MemoryKind::activations)
+                         : output_gradient;
   saved_ = backend.allocate_saved(activation_, extent.batch, out_, extent.compute);
 }
 

@@ -7,14 +7,26 @@
 
 namespace trainbench {
 
+/// How a layer's weights and bias start.
+struct LinearInitial {
+  Initial weight;
+  Initial bias;
+
+  /// Both uniform in +-1/sqrt(in).
+  static LinearInitial by_inputs(std::int64_t in);
+};
+
 /// y[b, out] = activation(x[b, in] W[out, in]^T + bias[out]).
 class Linear {
  public:
-  /// Weights and bias start uniform in +-1/sqrt(in).
   Linear(ParameterLayout& layout, const std::string& name, std::int64_t in, std::int64_t out,
-         Activation activation);
+         Activation activation, const LinearInitial& initial);
+  Linear(ParameterLayout& layout, const std::string& name, std::int64_t in, std::int64_t out,
+         Activation activation)
+      : Linear(layout, name, in, out, activation, LinearInitial::by_inputs(in)) {}
 
-  void allocate(Backend& backend, const Extent& extent);
+  /// `output_gradient`, [b, out], is memory that layers share; absent: the layer has its own.
+  void allocate(Backend& backend, const Extent& extent, Tensor output_gradient = {});
 
   /// Keeps a view of x for the backward pass.
   Tensor forward(const Pass& pass, const Parameters& parameters, ConstTensor x);
