@@ -12,6 +12,7 @@
 #include <functional>
 
 #include "bench/build_info.h"
+#include "bench/commands/ab.h"
 #include "bench/commands/baseline.h"
 #include "bench/commands/compare.h"
 #include "bench/commands/export.h"
@@ -76,6 +77,7 @@ int run_program(int argc, char** argv) {
   register_run(app, {argv, argv + argc}, google_benchmark, action);
   register_list(app, action);
   register_compare(app, action);
+  register_ab(app, action);
   register_baseline(app, action);
   register_history(app, action);
   register_export(app, action);

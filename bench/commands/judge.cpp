@@ -138,6 +138,11 @@ void remark(const JudgedSide& base, const JudgedSide& fresh, const JudgeOptions&
     const bool partial = std::any_of(side->reports.begin(), side->reports.end(),
                                      [](const Report& report) { return report.partial; });
     if (partial) remarks.push_back(side->name + ": a run was interrupted.");
+    const bool planted =
+        std::any_of(side->reports.begin(), side->reports.end(), [](const Report& report) {
+          return report.context.is_object() && report.context.contains("test_fault");
+        });
+    if (planted) remarks.push_back(side->name + ": NOT REAL: a test planted a fault in it.");
   }
   std::size_t strangers = 0;
   for (const auto& [name, limit] : options.compare.per_case) {
@@ -172,8 +177,9 @@ void add_judge_flags(CLI::App& command, JudgeOptions& options) {
   command.add_option("--alpha", compare.alpha, "Chance of any false verdict over all cases")
       ->check(real_number(1e-9, 0.5))
       ->capture_default_str();
-  command.add_option("--max-slowdown", compare.max_slowdown, "Slowdown that still passes: 0.05")
-      ->check(real_number(0, kMostGrowth))
+  command
+      .add_option("--max-slowdown", compare.max_slowdown, "Slowdown that still passes: 5%, or 0.05")
+      ->transform(fraction(0, kMostGrowth))
       ->capture_default_str();
   command.add_option("--per-case", options.per_case,
                      "A JSON file of slowdowns that pass, by case: {\"train/mlp/...\": 0.02}");
@@ -184,12 +190,12 @@ void add_judge_flags(CLI::App& command, JudgeOptions& options) {
   command
       .add_option("--max-memory-growth", compare.max_memory_growth,
                   "Growth of any kind of memory that still passes")
-      ->check(real_number(0, kMostGrowth))
+      ->transform(fraction(0, kMostGrowth))
       ->capture_default_str();
   command
       .add_option("--max-error-growth", compare.max_error_growth,
                   "Growth of the error that still passes; 1: it may double")
-      ->check(real_number(0, kMostGrowth))
+      ->transform(fraction(0, kMostGrowth))
       ->capture_default_str();
   command
       .add_option("--exact", options.compare.exact,
@@ -228,13 +234,20 @@ JudgedSide read_side(std::string name, const std::vector<std::string>& paths,
   return side;
 }
 
-int judge(const JudgedSide& base, const JudgedSide& fresh, JudgeOptions options) {
+std::vector<std::string> settle(const JudgedSide& base, const JudgedSide& fresh,
+                                JudgeOptions& options) {
   CompareOptions& compare_options = options.compare;
   compare_options.per_case = read_thresholds(options.per_case);
   compare_options.exact = exact_counters(compare_options.exact, base.reports);
   require_metric(base.reports, compare_options.metric);
-  CompareHeading heading{base.name, fresh.name, {}, {}};
-  settle_times(base, fresh, options, heading.remarks);
+  std::vector<std::string> remarks;
+  settle_times(base, fresh, options, remarks);
+  return remarks;
+}
+
+int judge(const JudgedSide& base, const JudgedSide& fresh, JudgeOptions options) {
+  CompareHeading heading{base.name, fresh.name, {}, settle(base, fresh, options)};
+  const CompareOptions& compare_options = options.compare;
   const Comparison comparison = compare(base.reports, fresh.reports, compare_options);
   if (comparison.cases.empty()) throw InputError("no case is left on either side");
   remark(base, fresh, options, comparison, heading.remarks);

@@ -31,6 +31,12 @@ struct JudgedSide {
 JudgedSide read_side(std::string name, const std::vector<std::string>& paths,
                      const std::string& filter);
 
+/// Reads the thresholds, completes the counters' names, and decides whether times may be compared.
+/// Returns what a reader must know of that. Throws as judge() does, which begins with it: for who
+/// wants to know before the sides are whole.
+std::vector<std::string> settle(const JudgedSide& base, const JudgedSide& fresh,
+                                JudgeOptions& options);
+
 /// Prints the comparison and returns the exit code: 0 good, 1 regressed, 3 undecided where asked.
 /// Throws InputError where the sides cannot be compared and nobody asked to do it all the same.
 int judge(const JudgedSide& base, const JudgedSide& fresh, JudgeOptions options);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <ctime>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -27,7 +26,6 @@
 #include "common/report/json.h"
 #include "common/report/profile_table.h"
 #include "common/report/table.h"
-#include "common/system/machine.h"
 #include "common/system/unique_folder.h"
 
 namespace trainbench {
@@ -47,7 +45,8 @@ struct RunOptions {
   double min_time = 0;    // 0: the suite's
   int processes = 0;      // 0: all in this one
   double time_limit = 0;  // 0: kTimeLimit and ten repetitions more
-  std::string job;        // a worker's: what it has to do
+  bool no_peaks = false;
+  std::string job;  // a worker's: what it has to do
   bool profile = false;
   bool retune = false;
   std::uint64_t seed = 1;
@@ -59,13 +58,6 @@ struct RunOptions {
   std::vector<std::string> google_benchmark_flags;
   std::vector<std::string> command;
 };
-
-std::string default_output() {
-  char date[32];
-  const std::time_t now = std::time(nullptr);
-  std::strftime(date, sizeof date, "%Y-%m-%dT%H%M%S", std::localtime(&now));
-  return "results/" + std::string(date) + "-" + host_name() + ".json";
-}
 
 std::string executable_path() {
   std::error_code ignored;
@@ -83,8 +75,9 @@ class SuiteRun {
     environment_.data = DataSources(options.data);
     environment_.profile = options.profile;
     keep_choices(user_choices(options.retune));
-    environment_.devices =
-        Devices({.gpu_index = options.gpu_index, .cpu_provider = options.cpu_provider});
+    Devices::Options devices{.gpu_index = options.gpu_index, .cpu_provider = options.cpu_provider};
+    if (options.no_peaks) devices.peak_seconds = 0;
+    environment_.devices = Devices(std::move(devices));
   }
 
   int run() {
@@ -93,7 +86,7 @@ class SuiteRun {
     require_named_data();
     require_a_repetition_each();
     const InterruptGuard guard;
-    const std::string path = options_.out.empty() ? default_output() : options_.out;
+    const std::string path = options_.out.empty() ? default_output_stem() + ".json" : options_.out;
     const bool to_stdout = path == "-";
     if (!to_stdout) prepare_output(path);
 
@@ -156,6 +149,7 @@ class SuiteRun {
             .cpu_provider = options_.cpu_provider,
             .interleaved = interleaved(),
             .processes = options_.processes,
+            .peaks = !options_.no_peaks,
             .test_fault = test_fault()};
   }
 
@@ -344,6 +338,8 @@ void register_run(CLI::App& app, const std::vector<std::string>& command_line,
                    "Most seconds that preparing a case or a repetition of it may take")
       ->check(real_number(1e-3, 1e6))
       ->needs(processes);
+  command->add_flag("--no-peaks", options->no_peaks,
+                    "Leave out the devices' peaks, which take a moment, and the shares of them");
   command->add_option("--job", options->job)->group("");  // what a run gives its workers
   command->add_flag("--profile", options->profile,
                     "Also say what each operation of a training step took");

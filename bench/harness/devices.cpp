@@ -82,6 +82,7 @@ std::unique_ptr<Backend> Devices::open_bare(const std::string& device, int threa
 }
 
 Peaks Devices::measure(const std::string& device, int threads) {
+  if (options_.peak_seconds <= 0) return {};
   if (device == "cpu") return measure_cpu_peaks(threads, options_.peak_seconds);
 #if TRAINBENCH_HAS_CUDA
   try {

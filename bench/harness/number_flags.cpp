@@ -8,6 +8,14 @@
 namespace trainbench {
 namespace {
 
+/// Whether `text` is a number from its first character to its last.
+template <class Number>
+bool is_number(const std::string& text, Number& value) {
+  const char* end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && stopped == end;
+}
+
 template <class Number>
 std::string shortest_text(Number value) {
   char buffer[32];
@@ -20,9 +28,7 @@ CLI::Validator within(const char* what, Number least, Number most) {
   const std::string bounds = shortest_text(least) + " to " + shortest_text(most);
   const auto check = [=](const std::string& text) -> std::string {
     Number value{};
-    const char* end = text.data() + text.size();
-    const auto [stopped, error] = std::from_chars(text.data(), end, value);
-    if (error == std::errc() && stopped == end && value >= least && value <= most) return "";
+    if (is_number(text, value) && value >= least && value <= most) return "";
     return in_quotes(text) + " is not a " + what + " from " + bounds;
   };
   return CLI::Validator(check, bounds);
@@ -35,5 +41,21 @@ CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
 }
 
 CLI::Validator real_number(double least, double most) { return within("number", least, most); }
+
+CLI::Validator fraction(double least, double most) {
+  const std::string bounds = shortest_text(least) + " to " + shortest_text(most);
+  const auto read = [=](std::string& text) -> std::string {
+    const bool percent = !text.empty() && text.back() == '%';
+    double value = 0;
+    const bool number = is_number(percent ? text.substr(0, text.size() - 1) : text, value);
+    if (percent) value /= 100;
+    if (!number || !(value >= least && value <= most)) {
+      return in_quotes(text) + " is not a number from " + bounds + ", or its percentage such as 1%";
+    }
+    text = shortest_text(value);
+    return "";
+  };
+  return CLI::Validator(read, bounds);
+}
 
 }  // namespace trainbench

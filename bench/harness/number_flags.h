@@ -11,6 +11,9 @@ namespace trainbench {
 CLI::Validator whole_number(std::uint64_t least, std::uint64_t most);
 CLI::Validator real_number(double least, double most);
 
+/// A part of one, also in percent: "1%" becomes "0.01".
+CLI::Validator fraction(double least, double most);
+
 /// What --gpu and --seed take.
 inline CLI::Validator gpu_index() { return whole_number(0, 1023); }
 inline CLI::Validator seed_number() {

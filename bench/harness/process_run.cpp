@@ -2,52 +2,14 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <map>
 #include <random>
-#include <sstream>
 
 #include "bench/harness/interrupt.h"
 #include "bench/harness/worker_job.h"
-#include "common/system/child_process.h"
 
 namespace trainbench {
 namespace {
-
-/// What one process found, added to what others did.
-void merge(CaseResult& into, const CaseResult& part) {
-  into.samples.insert(into.samples.end(), part.samples.begin(), part.samples.end());
-  for (const auto& [name, value] : part.counters) {
-    // They are equal, but for what depends on the process: then the largest is told.
-    const auto [found, fresh] = into.counters.emplace(name, value);
-    if (!fresh) found->second = std::max(found->second, value);
-  }
-  if (into.served.empty()) into.served = part.served;
-  if (into.details.is_null()) into.details = part.details;
-  if (into.status == Status::ok) {
-    into.status = part.status;
-    into.reason = part.reason;
-  }
-}
-
-/// Says when a worker has come on: its journal has grown. An interrupt is passed on.
-class JournalWatch {
- public:
-  explicit JournalWatch(std::string path) : path_(std::move(path)) {}
-
-  ChildOrder operator()() {
-    if (interrupted()) return ChildOrder::interrupt;
-    std::error_code missing;
-    const std::uintmax_t size = std::filesystem::file_size(path_, missing);
-    if (missing || size == size_) return ChildOrder::go_on;
-    size_ = size;
-    return ChildOrder::restart_limit;
-  }
-
- private:
-  std::string path_;
-  std::uintmax_t size_ = 0;
-};
 
 class ProcessRun {
  public:
@@ -76,30 +38,29 @@ class ProcessRun {
     for (std::size_t i = 0; i < results_.size(); ++i) {
       if (results_[i].status == Status::ok) pending[i] = repetitions;
     }
-    while (!pending.empty() && !interrupted()) run_worker(share, pending);
+    while (!pending.empty() && !interrupted()) start_worker(share, pending);
   }
 
-  void run_worker(int share, Pending& pending) {
+  void start_worker(int share, Pending& pending) {
     const std::string name = options_.folder + "/process-" + std::to_string(process_);
     const WorkerJob job = job_for(share, pending, name + ".json");
     ++process_;
     write_job(job, name + ".job");
-    const ChildResult child =
-        run_child(command(name + ".job"), options_.time_limit, JournalWatch(journal_path(job.out)));
-    WorkerResult worker = read_worker_result(job.out);
+    const WorkerResult worker = run_worker(command(name + ".job"), job.out, options_.time_limit);
     const bool came_on = take(worker, pending);
     if (interrupted()) return;
     if (worker.complete) {
-      if (!child.good()) {
-        std::fprintf(stderr, "trainbench: process %d %s after its work was done\n", job.process,
-                     child.failure(options_.time_limit).c_str());
+      if (!worker.death.empty()) {
+        std::fprintf(stderr, "trainbench: process %d had done its work when %s\n", job.process,
+                     worker.death.c_str());
       }
       if (!came_on) fail_all(pending, "its process measured nothing");
     } else if (!worker.unfinished.empty()) {
-      fail(index_.at(worker.unfinished), reason(child));
-      pending.erase(index_.at(worker.unfinished));
+      const std::size_t place = index_.at(worker.unfinished);
+      fail(place, worker.death);
+      pending.erase(place);
     } else if (!came_on) {
-      fail_all(pending, reason(child));
+      fail_all(pending, worker.death);
     }
   }
 
@@ -128,7 +89,7 @@ class ProcessRun {
     bool came_on = false;
     for (const CaseResult& part : worker.results) {
       const std::size_t place = index_.at(part.id.full_name());
-      merge(results_[place], part);
+      add_part(results_[place], part);
       const auto owed = pending.find(place);
       if (owed == pending.end()) continue;
       owed->second -= static_cast<int>(part.samples.size());
@@ -136,13 +97,6 @@ class ProcessRun {
       if (owed->second <= 0 || part.status != Status::ok) pending.erase(owed);
     }
     return came_on;
-  }
-
-  std::string reason(const ChildResult& child) const {
-    if (!child.timed_out) return "its process " + child.failure(options_.time_limit);
-    std::ostringstream text;
-    text << "it took longer than the time limit of " << options_.time_limit << " s (--time-limit)";
-    return text.str();
   }
 
   void fail(std::size_t place, const std::string& reason) {

@@ -1,5 +1,7 @@
 #include "bench/harness/run_context.h"
 
+#include <ctime>
+
 #include "bench/build_info.h"
 #include "bench/commands/device_json.h"
 #include "bench/harness/warmup.h"
@@ -38,6 +40,13 @@ nlohmann::ordered_json clock_context() {
 }
 
 }  // namespace
+
+std::string default_output_stem() {
+  char date[32];
+  const std::time_t now = std::time(nullptr);
+  std::strftime(date, sizeof date, "%Y-%m-%dT%H%M%S", std::localtime(&now));
+  return "results/" + std::string(date) + "-" + host_name();
+}
 
 int threads_of(const CaseId& id) {
   return static_cast<int>(id.integer("threads", default_threads(id.device)));
@@ -106,7 +115,9 @@ nlohmann::ordered_json run_context(const Suite& suite, const RunSettings& settin
       {"flop_model",
        "2MNK a product; no input gradient for the first layer; no recomputation; bytes: each "
        "operand of an operation once"},
-      {"peak_source", "measured at the start of the run: register-only loops, triad"}};
+      {"peak_source", settings.peaks
+                          ? "measured at the start of the run: register-only loops, triad"
+                          : "not measured: --no-peaks"}};
   if (!settings.test_fault.empty()) context["test_fault"] = settings.test_fault;
   return context;
 }

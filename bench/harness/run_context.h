@@ -17,8 +17,12 @@ struct RunSettings {
   std::string cpu_provider;
   bool interleaved = true;
   int processes = 0;       ///< --processes; 0: all in one
+  bool peaks = true;       ///< they are measured
   std::string test_fault;  ///< bench/harness/test_fault.h; empty: none
 };
+
+/// Where results go that were given no name: "results/2026-01-31T120000-host".
+std::string default_output_stem();
 
 /// CPU threads of a case: its own, or the physical cores that may be used; 0 on a GPU.
 int threads_of(const CaseId& id);

@@ -1,14 +1,48 @@
 #include "bench/harness/worker_job.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
+#include <sstream>
 
+#include "bench/harness/interrupt.h"
 #include "common/config/typed_reader.h"
 #include "common/report/atomic_file.h"
 #include "common/report/journal.h"
 #include "common/report/json.h"
+#include "common/system/child_process.h"
 
 namespace trainbench {
+namespace {
+
+/// Says when a worker has come on: its journal has grown. An interrupt is passed on.
+class JournalWatch {
+ public:
+  explicit JournalWatch(std::string path) : path_(std::move(path)) {}
+
+  ChildOrder operator()() {
+    if (interrupted()) return ChildOrder::interrupt;
+    std::error_code missing;
+    const std::uintmax_t size = std::filesystem::file_size(path_, missing);
+    if (missing || size == size_) return ChildOrder::go_on;
+    size_ = size;
+    return ChildOrder::restart_limit;
+  }
+
+ private:
+  std::string path_;
+  std::uintmax_t size_ = 0;
+};
+
+std::string death_of(const ChildResult& child, double time_limit) {
+  if (child.good()) return "";
+  if (!child.timed_out) return "its process " + child.failure(time_limit);
+  std::ostringstream text;
+  text << "it took longer than the time limit of " << time_limit << " s (--time-limit)";
+  return text.str();
+}
+
+}  // namespace
 
 void write_job(const WorkerJob& job, const std::string& path) {
   Json cases = Json::object();
@@ -61,6 +95,29 @@ WorkerResult read_worker_result(const std::string& out) {
     }
   }
   return worker;
+}
+
+WorkerResult run_worker(const std::vector<std::string>& command, const std::string& out,
+                        double time_limit, const std::string& errors) {
+  const ChildResult child = run_child(command, time_limit, JournalWatch(journal_path(out)), errors);
+  WorkerResult worker = read_worker_result(out);
+  worker.death = death_of(child, time_limit);
+  return worker;
+}
+
+void add_part(CaseResult& into, const CaseResult& part) {
+  into.samples.insert(into.samples.end(), part.samples.begin(), part.samples.end());
+  for (const auto& [name, value] : part.counters) {
+    // They are equal, but for what depends on the process: then the largest is told.
+    const auto [found, fresh] = into.counters.emplace(name, value);
+    if (!fresh) found->second = std::max(found->second, value);
+  }
+  if (into.served.empty()) into.served = part.served;
+  if (into.details.is_null()) into.details = part.details;
+  if (into.status == Status::ok) {
+    into.status = part.status;
+    into.reason = part.reason;
+  }
 }
 
 }  // namespace trainbench

@@ -25,11 +25,12 @@ using Clock = std::chrono::steady_clock;
 }
 
 /// In the child, between fork() and execv(): only what is safe there.
-[[noreturn]] void become(char* const* arguments, int output, pid_t parent) {
+[[noreturn]] void become(char* const* arguments, int output, const char* errors, pid_t parent) {
   setpgid(0, 0);  // so that the limit also ends what the child starts
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);  // it died before it could be watched
   dup2(output, STDOUT_FILENO);
+  if (*errors != '\0') dup2(open(errors, O_WRONLY | O_CREAT | O_TRUNC, 0666), STDERR_FILENO);
   execv(arguments[0], arguments);
   _exit(127);
 }
@@ -119,7 +120,7 @@ std::string ChildResult::failure(double limit_seconds) const {
 }
 
 ChildResult run_child(const std::vector<std::string>& arguments, double limit_seconds,
-                      const ChildWatch& watch) {
+                      const ChildWatch& watch, const std::string& errors) {
   std::vector<char*> pointers;
   for (const std::string& argument : arguments) {
     pointers.push_back(const_cast<char*>(argument.c_str()));  // execv() does not write to them
@@ -130,7 +131,7 @@ ChildResult run_child(const std::vector<std::string>& arguments, double limit_se
   const pid_t parent = getpid();
   const pid_t child = fork();
   if (child < 0) fail("fork");
-  if (child == 0) become(pointers.data(), ends[1], parent);
+  if (child == 0) become(pointers.data(), ends[1], errors.c_str(), parent);
   close(ends[1]);
 
   ChildResult result;

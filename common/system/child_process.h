@@ -27,11 +27,11 @@ enum class ChildOrder {
 };
 using ChildWatch = std::function<ChildOrder()>;
 
-/// Runs a program with a time limit, standard error going where ours goes. It is in a process group
-/// of its own, so that a terminal's Ctrl-C does not reach it, and is killed where this process
-/// dies. `watch` is asked a few times a second while it runs. Throws std::system_error where no
-/// process can be made.
+/// Runs a program with a time limit, standard error going to the file `errors`, or where ours goes.
+/// It is in a process group of its own, so that a terminal's Ctrl-C does not reach it, and is
+/// killed where this process dies. `watch` is asked a few times a second while it runs. Throws
+/// std::system_error where no process can be made.
 ChildResult run_child(const std::vector<std::string>& arguments, double limit_seconds,
-                      const ChildWatch& watch = {});
+                      const ChildWatch& watch = {}, const std::string& errors = "");
 
 }  // namespace trainbench
