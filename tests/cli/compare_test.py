@@ -55,6 +55,11 @@ class CompareTest(CliTest):
         broken = self.write("broken.json", '{"BM_step": "much"}')
         self.assert_bad_input(self.compare(*sides, "--per-case", broken), "broken.json", "BM_step")
 
+    def test_percent(self):
+        sides = google_benchmark(10), google_benchmark(11)
+        self.assertEqual(self.compare(*sides, "--max-slowdown", "20%").returncode, 0)
+        self.assertEqual(self.compare(*sides, "--max-slowdown", "2%").returncode, 1)
+
     def test_machine_readable_formats_parse(self):
         sides = google_benchmark(10), google_benchmark(11)
         junit = self.compare(*sides, "--format", "junit")

@@ -5,6 +5,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/system/host_files.h"
+#include "tests/temporary_folder.h"
+
 namespace trainbench {
 namespace {
 
@@ -45,6 +48,13 @@ TEST(ChildProcess, AHangEndsAtTheLimitWithWhatWasWritten) {
   EXPECT_EQ(result.output, "before\n");
   EXPECT_EQ(result.failure(0.2), "did not end within 0.2 s");
   EXPECT_TRUE(shell("exec 1>&-; sleep 100000", 0.2).timed_out);
+}
+
+TEST(ChildProcess, StandardErrorGoesWhereItIsSent) {
+  const testing::TemporaryFolder folder;
+  const std::string errors = folder.file("errors");
+  EXPECT_EQ(run_child({"/bin/sh", "-c", "echo out; echo err >&2"}, 60, {}, errors).output, "out\n");
+  EXPECT_EQ(read_host_file(errors), "err");
 }
 
 TEST(ChildProcess, AWatcherCanGiveItMoreTime) {
