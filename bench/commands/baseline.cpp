@@ -38,7 +38,8 @@ int check(const BaselineCommand& command) {
   const JudgedSide fresh = read_side(names_of(command.files), command.files, command.judge.filter);
   const Report& first = fresh.reports.front();
   const BaselineStore store(command.folder);
-  std::vector<RunFile> runs = store.runs_for(first, command.last, command.judge.cross_host);
+  std::vector<RunFile> runs =
+      store.runs_for(first, command.last, !command.judge.compare.times || command.judge.cross_host);
   const NameFilter wanted(command.judge.filter);
   JudgedSide base;
   base.name = store.folder_of(first) + " (" + std::to_string(runs.size()) +
