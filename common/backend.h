@@ -25,6 +25,8 @@ class Recording {
  public:
   virtual ~Recording() = default;
   virtual void replay() = 0;
+  /// Kernels that a replay launches; 0 where the device does not count them.
+  virtual std::int64_t launches() const { return 0; }
 };
 
 /// Device time between two marks in the order of the compute stream.

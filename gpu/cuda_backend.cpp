@@ -49,6 +49,7 @@ class CudaRecording final : public Recording {
       : graph_(std::move(graph)), stream_(stream) {}
 
   void replay() override { graph_.launch(stream_); }
+  std::int64_t launches() const override { return graph_.kernels(); }
 
  private:
   GraphExec graph_;

@@ -79,9 +79,11 @@ class TrainCase : public PreparedCase {
   std::map<std::string, double> after_repetition() override {
     const double loss = trainer_.loss();
     if (!std::isfinite(loss)) throw DeviceError("the loss is not finite: training diverged");
-    return {{"loss_first", loss_first_},
-            {"loss_last", loss},
-            {"skipped_steps", trainer_.state().skipped_steps}};
+    std::map<std::string, double> counters{{"loss_first", loss_first_},
+                                           {"loss_last", loss},
+                                           {"skipped_steps", trainer_.state().skipped_steps}};
+    if (launches_ > 0) counters["launches_per_iteration"] = static_cast<double>(launches_);
+    return counters;
   }
 
   MemoryUse memory() const override { return backend_->memory(); }
@@ -97,6 +99,7 @@ class TrainCase : public PreparedCase {
     if (!recording) {
       recording = backend_->record([this, batch] { trainer_.step(*backend_, batch); });
     }
+    launches_ = recording->launches();
     recording->replay();
   }
 
@@ -133,6 +136,7 @@ class TrainCase : public PreparedCase {
   Trainer trainer_;
   std::unique_ptr<DeviceTimer> timer_;
   double loss_first_ = 0;
+  std::int64_t launches_ = 0;  // of a step; 0: not counted
 };
 
 /// Batches lie on the device already: the step alone.

@@ -10,8 +10,7 @@ namespace trainbench {
 namespace {
 
 /// Counts of one iteration that the command line names without "_per_iteration".
-constexpr std::array<std::string_view, 4> kPerIteration{"flops", "bytes", "launches",
-                                                        "synchronizations"};
+constexpr std::array<std::string_view, 3> kPerIteration{"flops", "bytes", "launches"};
 constexpr std::string_view kMemory = "memory";
 
 bool holds(std::string_view text, std::string_view part) {

@@ -1,5 +1,7 @@
 #include "gpu/runtime/graph.h"
 
+#include <vector>
+
 namespace trainbench::gpu {
 namespace {
 
@@ -17,6 +19,20 @@ class Graph {
  private:
   cudaGraph_t graph_;
 };
+
+std::int64_t count_kernels(cudaGraph_t graph) {
+  std::size_t count = 0;
+  TRAINBENCH_CUDA(cudaGraphGetNodes(graph, nullptr, &count));
+  std::vector<cudaGraphNode_t> nodes(count);
+  if (count > 0) TRAINBENCH_CUDA(cudaGraphGetNodes(graph, nodes.data(), &count));
+  std::int64_t kernels = 0;
+  for (const cudaGraphNode_t node : nodes) {
+    cudaGraphNodeType type{};
+    TRAINBENCH_CUDA(cudaGraphNodeGetType(node, &type));
+    if (type == cudaGraphNodeTypeKernel) ++kernels;
+  }
+  return kernels;
+}
 
 }  // namespace
 
@@ -38,7 +54,7 @@ GraphExec GraphExec::capture(const Stream& stream, const std::function<void()>& 
 
   cudaGraphExec_t exec = nullptr;
   TRAINBENCH_CUDA(cudaGraphInstantiateWithFlags(&exec, graph.get(), 0));
-  GraphExec result(exec);
+  GraphExec result(exec, count_kernels(graph.get()));
   // Else the first launch would pay for it.
   TRAINBENCH_CUDA(cudaGraphUpload(exec, stream.get()));
   return result;

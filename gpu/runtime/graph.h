@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <utility>
 
@@ -18,15 +19,19 @@ class GraphExec {
   ~GraphExec() {
     if (exec_ != nullptr) TRAINBENCH_CUDA_NOEXCEPT(cudaGraphExecDestroy(exec_));
   }
-  GraphExec(GraphExec&& other) noexcept : exec_(std::exchange(other.exec_, nullptr)) {}
+  GraphExec(GraphExec&& other) noexcept
+      : exec_(std::exchange(other.exec_, nullptr)), kernels_(other.kernels_) {}
   GraphExec& operator=(GraphExec&&) = delete;
 
   void launch(const Stream& stream) const { TRAINBENCH_CUDA(cudaGraphLaunch(exec_, stream.get())); }
+  /// How many kernels it has.
+  std::int64_t kernels() const { return kernels_; }
 
  private:
-  explicit GraphExec(cudaGraphExec_t exec) : exec_(exec) {}
+  GraphExec(cudaGraphExec_t exec, std::int64_t kernels) : exec_(exec), kernels_(kernels) {}
 
   cudaGraphExec_t exec_ = nullptr;
+  std::int64_t kernels_ = 0;
 };
 
 }  // namespace trainbench::gpu

@@ -97,6 +97,18 @@ TEST(CudaBackend, WhatARecordingThrowsComesThrough) {
   EXPECT_EQ(read_values(*backend, x), std::vector<double>(8, 0.0));
 }
 
+TEST(CudaBackend, ARecordingCountsItsKernels) {
+  const auto backend = make_cuda_backend();
+  const Tensor x = random_tensor(*backend, Shape{8}, DType::f32, 1);
+  const Tensor y = random_tensor(*backend, Shape{8}, DType::f16, 2);
+  const auto recording = backend->record([&] {
+    backend->cast(x, y);
+    backend->fill_zero(y);
+    backend->cast(y, x);
+  });
+  EXPECT_EQ(recording->launches(), 2) << "setting bytes is no kernel";
+}
+
 TEST(CudaBackend, TheTimerTimesTheDevice) {
   const auto backend = make_cuda_backend();
   const Tensor x = random_tensor(*backend, Shape{1 << 16}, DType::f32, 1);
