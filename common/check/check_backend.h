@@ -105,10 +105,29 @@ class CheckBackend : public Backend {
   void bias_gradient(ConstTensor dy, Tensor db) override;
   void add(ConstTensor a, ConstTensor b, Tensor y) override;
   void dropout(const DropoutOptions& options, Tensor x, ConstTensor state) override;
+  void conv2d(const Window& window, ConstTensor x, ConstTensor weights, ConstTensor bias, Tensor y,
+              MathMode math) override;
+  void conv2d_data_gradient(const Window& window, ConstTensor dy, ConstTensor weights, Tensor dx,
+                            bool accumulate, MathMode math) override;
+  void conv2d_weight_gradient(const Window& window, ConstTensor x, ConstTensor dy, Tensor dw,
+                              Tensor db, MathMode math) override;
+  void max_pool(const Window& window, ConstTensor x, Tensor y, Tensor chosen) override;
+  void max_pool_backward(const Window& window, ConstTensor chosen, ConstTensor dy,
+                         Tensor dx) override;
+  void average_pool(ConstTensor x, Tensor y) override;
+  void average_pool_backward(ConstTensor dy, Tensor dx) override;
   void upsample(ConstTensor x, Tensor y) override;
   void upsample_backward(ConstTensor dy, Tensor dx) override;
   void concat(ConstTensor a, ConstTensor b, Tensor y) override;
   void split(ConstTensor y, Tensor a, Tensor b) override;
+  void batch_norm(const BatchNormOptions& options, ConstTensor x, const NormWeights& weights,
+                  ConstTensor residual, const BatchNormState& state, Tensor y) override;
+  void batch_norm_evaluate(const BatchNormOptions& options, ConstTensor x,
+                           const NormWeights& weights, ConstTensor residual,
+                           const BatchNormState& state, Tensor y) override;
+  void batch_norm_backward(const BatchNormOptions& options, ConstTensor x, ConstTensor y,
+                           ConstTensor dy, ConstTensor gamma, const BatchNormState& state,
+                           Tensor dx, Tensor dresidual, const NormGradients& gradients) override;
   void group_norm(const GroupNormOptions& options, ConstTensor x, const NormWeights& weights,
                   Tensor mean, Tensor inverse, Tensor y) override;
   void group_norm_backward(const GroupNormOptions& options, ConstTensor x, ConstTensor dy,

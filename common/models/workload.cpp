@@ -2,6 +2,7 @@
 
 #include "common/models/diffusion.h"
 #include "common/models/mlp.h"
+#include "common/models/resnet.h"
 
 namespace trainbench {
 
@@ -44,6 +45,45 @@ const std::vector<Workload>& workloads() {
        .input_shift = kPixelShift,
        .make = [](const Workload& workload, const ModelSizes& sizes) -> std::unique_ptr<Model> {
          return std::make_unique<Mlp>(workload, sizes);
+       }},
+      {.name = "resnet20",
+       .description = "residual network of 20 layers for 32 x 32 images",
+       .dataset = "images32",
+       .default_batch = 128,
+       .sizes = {{"image", 32},
+                 {"channels", 3},
+                 {"width", 16},
+                 {"blocks1", 3},
+                 {"blocks2", 3},
+                 {"blocks3", 3},
+                 {"classes", 10}},
+       .optimizer = SgdOptions{.momentum = 0.9, .weight_decay = 1e-4},
+       .learning_rate = 0.1,
+       .gradient_clip = 0,
+       .input_scale = kPixelScale,
+       .input_shift = kPixelShift,
+       .make = [](const Workload& workload, const ModelSizes& sizes) -> std::unique_ptr<Model> {
+         return std::make_unique<Resnet>(kResnet20, workload, sizes);
+       }},
+      {.name = "resnet50",
+       .description = "residual network of 50 layers (v1.5) for 224 x 224 images",
+       .dataset = "images224",
+       .default_batch = 8,
+       .sizes = {{"image", 224},
+                 {"channels", 3},
+                 {"width", 64},
+                 {"blocks1", 3},
+                 {"blocks2", 4},
+                 {"blocks3", 6},
+                 {"blocks4", 3},
+                 {"classes", 1000}},
+       .optimizer = SgdOptions{.momentum = 0.9, .weight_decay = 1e-4},
+       .learning_rate = 0.01,
+       .gradient_clip = 0,
+       .input_scale = kPixelScale,
+       .input_shift = kPixelShift,
+       .make = [](const Workload& workload, const ModelSizes& sizes) -> std::unique_ptr<Model> {
+         return std::make_unique<Resnet>(kResnet50, workload, sizes);
        }},
       {.name = "diffusion",
        .description = "noise predictor for 32x32 images: U-Net of 64/128/256 channels",

@@ -32,6 +32,10 @@ ModelSizes sizes_for(const Workload& workload, const ModelSizes& asked, const Da
     }
     sizes["channels"] = image[2];
   }
+  const std::int64_t side = size_or(workload, asked, "image", image[0]);
+  if (side != image[0] || (workload.sizes.contains("image") && image[0] != image[1])) {
+    throw contradiction("image", std::to_string(image[0]));
+  }
   const std::int64_t inputs = size_or(workload, asked, "inputs", image.elements());
   if (inputs != image.elements()) throw contradiction("inputs", std::to_string(image.elements()));
   if (!dataset.train.labels.empty() &&
