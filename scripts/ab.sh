@@ -17,10 +17,11 @@ shift 2
 
 need_packages "${build_packages[@]}"
 work=$(mktemp -d)
+repository=$root  # also while a tree is built, whose root is another
 clean_up() {
-  for side in a b; do git -C "$root" worktree remove --force "$work/$side" 2>/dev/null || true; done
+  for side in a b; do git -C "$repository" worktree remove --force "$work/$side" 2>/dev/null || true; done
   rm -rf "$work"
-  git -C "$root" worktree prune
+  git -C "$repository" worktree prune
 }
 trap clean_up EXIT
 

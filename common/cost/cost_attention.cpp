@@ -16,17 +16,17 @@ double product_flops(const AttentionOptions& options, const ConstTensor& qkv) {
 
 void CostBackend::attention(const AttentionOptions& options, ConstTensor qkv, Tensor y,
                             Tensor logsum, MathMode) {
-  add("attention", 1,
-      {2 * product_flops(options, qkv), bytes_of(qkv) + bytes_of(y) + bytes_of(logsum)});
+  count("attention", 1,
+        {2 * product_flops(options, qkv), bytes_of(qkv) + bytes_of(y) + bytes_of(logsum)});
 }
 
 void CostBackend::attention_backward(const AttentionOptions& options, ConstTensor qkv,
                                      ConstTensor y, ConstTensor logsum, ConstTensor dy, Tensor dqkv,
                                      MathMode) {
   // The gradients of weights, v, q and k; the scores, which were not kept, are recomputation.
-  add("attention_backward", 1,
-      {4 * product_flops(options, qkv),
-       bytes_of(qkv) + bytes_of(y) + bytes_of(logsum) + bytes_of(dy) + bytes_of(dqkv)});
+  count("attention_backward", 1,
+        {4 * product_flops(options, qkv),
+         bytes_of(qkv) + bytes_of(y) + bytes_of(logsum) + bytes_of(dy) + bytes_of(dqkv)});
 }
 
 void CostBackend::matmul_batched(const MatmulForm& form, const MatmulBatch& batch,
@@ -40,8 +40,8 @@ void CostBackend::matmul_batched(const MatmulForm& form, const MatmulBatch& batc
     return static_cast<double>(size_of(operand.tensor.dtype));
   };
   const double results = m * n * size(c) * (form.accumulate ? 2 : 1);
-  add("matmul_batched", 1,
-      {2 * m * n * k * matrices, matrices * (m * k * size(a) + k * n * size(b) + results)});
+  count("matmul_batched", 1,
+        {2 * m * n * k * matrices, matrices * (m * k * size(a) + k * n * size(b) + results)});
 }
 
 void CostBackend::softmax(double, bool, Tensor x) { add_traffic("softmax", 2 * bytes_of(x)); }
