@@ -54,6 +54,21 @@ void require_program(const std::string& path) {
   throw InputError(path + ": is no program that can be run; a build of trainbench is needed");
 }
 
+/// Removes the processes' files, whatever ends the run: what they held is in the evidence.
+class FolderGuard {
+ public:
+  explicit FolderGuard(std::string path) : path_(std::move(path)) {}
+  ~FolderGuard() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  FolderGuard(const FolderGuard&) = delete;
+  FolderGuard& operator=(const FolderGuard&) = delete;
+
+ private:
+  std::string path_;
+};
+
 class AbRun {
  public:
   explicit AbRun(const AbCommand& command)
@@ -65,7 +80,8 @@ class AbRun {
     for (const std::string& binary : command_.binaries) require_program(binary);
     for (std::size_t side = 0; side < 2; ++side) prepare_output(evidence(side));
     const InterruptGuard guard;
-    BlockRunOptions blocks = block_options();
+    const BlockRunOptions blocks = block_options();
+    const FolderGuard folder(blocks.folder);
     survey(sides_, blocks);
     std::size_t open = 0;
     if (!interrupted()) {
@@ -73,7 +89,6 @@ class AbRun {
       settle(judged(0), judged(1), settled);  // what cannot be compared is not measured for hours
       if (settled.compare.times) open = run_blocks(sides_, blocks, settled.compare);
     }
-    std::filesystem::remove_all(blocks.folder);
     if (sides_[1].report.results.empty()) return kInterrupted;
     save();
     say_why_it_ended(open);
@@ -125,8 +140,8 @@ class AbRun {
     if (interrupted()) {
       std::fprintf(stderr, "trainbench: interrupted\n");
     } else if (open > 0) {
-      std::fprintf(stderr, "trainbench: the budget ended with %zu cases wider than %s\n", open,
-                   width.c_str());
+      std::fprintf(stderr, "trainbench: the budget ended with %zu %s wider than %s\n", open,
+                   open == 1 ? "case" : "cases", width.c_str());
     } else {
       std::fprintf(stderr, "trainbench: no case is wider than %s\n", width.c_str());
     }

@@ -1,5 +1,6 @@
 """trainbench ab: two builds in turns. A build that differs is the same one behind a script that plants a fault in it."""
 
+import glob
 import json
 import os
 import signal
@@ -35,7 +36,9 @@ class Ab(CliTest):
         return ["ab", BINARY, b, "suite.json", "--data", "synthetic", "--out", self.path("evidence"), *further]
 
     def ab(self, b, *further):
-        return self.run_program(*self.arguments(b, *further))
+        result = self.run_program(*self.arguments(b, *further), TMPDIR=self.folder)
+        self.assertEqual(glob.glob(self.path("trainbench-ab-*")), [])
+        return result
 
     def evidence(self, side):
         with open(self.path(f"evidence/{side}.json"), encoding="utf-8") as file:
