@@ -59,7 +59,14 @@ endif()
 trainbench_dependency(eigen Eigen3 Eigen3::Eigen
   https://gitlab.com/libeigen/eigen/-/archive/3.4.0/eigen-3.4.0.tar.bz2
   b4c198460eba6f28d34894e3a5710998818515104d6e74e5cc331ce31e46e626
-  EIGEN_BUILD_DOC OFF EIGEN_BUILD_PKGCONFIG OFF)
+  source_subdir none)
+if(NOT TARGET Eigen3::Eigen)
+  # Eigen's own build looks for a Fortran compiler and a dozen solvers, and installs its headers beside our program.
+  FetchContent_GetProperties(eigen SOURCE_DIR eigen_source)
+  add_library(trainbench_eigen INTERFACE)
+  target_include_directories(trainbench_eigen SYSTEM INTERFACE "${eigen_source}")
+  add_library(Eigen3::Eigen ALIAS trainbench_eigen)
+endif()
 
 trainbench_dependency(json nlohmann_json nlohmann_json::nlohmann_json
   https://github.com/nlohmann/json/archive/refs/tags/v3.11.2.tar.gz
@@ -81,7 +88,7 @@ if(TRAINBENCH_TESTS)
   trainbench_dependency(googletest GTest GTest::gtest_main
     https://github.com/google/googletest/archive/refs/tags/release-1.12.1.tar.gz
     81964fe578e9bd7c94dfdb09c8e4d6e6759e19967e397dbea48d1c10e45d0df2
-    INSTALL_GTEST OFF)
+    INSTALL_GTEST OFF BUILD_GMOCK OFF)
 endif()
 
 # trainbench_provider(TARGET TITLE LIBRARY HEADER): an optional provider of the CPU's heavy operations, from the
