@@ -35,6 +35,7 @@ def parse_arguments():
     parser.add_argument("--precision", default="fp32")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--cpu-provider", default="auto")
+    parser.add_argument("--mode", default="eager", choices=("eager", "compile"), help="PyTorch's")
     parser.add_argument("--data", metavar="DIR", help="for both; trainbench's choice if left out")
     parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--repetitions", type=int, default=5, help="of each process")
@@ -124,6 +125,7 @@ class Contest:
             "--batch": a.batch,
             "--precision": a.precision,
             "--threads": a.threads,
+            "--mode": a.mode,
             "--repetitions": a.repetitions,
             "--min-time": a.min_time,
         }

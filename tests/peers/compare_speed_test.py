@@ -80,7 +80,8 @@ class CompareSpeed(unittest.TestCase):
 
     def test_both_do_the_same(self):
         """The same case, threads, binding and data, in alternating order."""
-        self.compare([1, 1, 1], [1, 1, 1], "--data", "some/folder", "--precision", "fp32")
+        self.compare([1, 1, 1], [1, 1, 1], "--data", "some/folder", "--precision", "fp32",
+                     "--mode", "compile")
         self.assertEqual([call["name"] for call in self.calls],
                          ["trainbench", "pytorch", "pytorch", "trainbench", "trainbench", "pytorch"])
         for call in self.calls:
@@ -93,7 +94,7 @@ class CompareSpeed(unittest.TestCase):
                                    "threads": 3}])
             else:
                 for flag, value in (("--workload", "mlp"), ("--batch", "64"), ("--threads", "3"),
-                                    ("--precision", "fp32")):
+                                    ("--precision", "fp32"), ("--mode", "compile")):
                     self.assertEqual(words[words.index(flag) + 1], value)
 
     def check_unable(self, done, *words):
