@@ -1,7 +1,5 @@
 #include "common/models/unet_blocks.h"
 
-#include <cmath>
-
 namespace trainbench {
 namespace {
 
@@ -79,42 +77,37 @@ Tensor ResidualBlock::backward(const Pass& pass, const Parameters& parameters,
 AttentionBlock::AttentionBlock(ParameterLayout& layout, const std::string& name,
                                std::int64_t channels, std::int64_t groups)
     : channels_(channels),
-      options_{.heads = 1, .causal = false, .scale = 1 / std::sqrt(static_cast<double>(channels))},
       norm_(layout, name + ".norm", channels, {.groups = groups}),
       qkv_(layout, name + ".qkv", channels, 3 * channels, Activation::none),
       out_(layout, name + ".out", channels, channels, Activation::none) {}
 
 void AttentionBlock::allocate(Backend& backend, const Extent& extent, std::int64_t height,
                               std::int64_t width) {
-  const std::int64_t count = height * width;
+  const Extent rows = of_pixels(extent, height * width);
   norm_.allocate(backend, extent, height, width);
-  qkv_.allocate(backend, of_pixels(extent, count));
-  out_.allocate(backend, of_pixels(extent, count));
-  attended_ = backend.allocate(Shape{extent.batch, count, channels_}, extent.compute,
-                               MemoryKind::activations);
-  logsum_ = backend.allocate(Shape{extent.batch, 1, count}, extent.master, MemoryKind::activations);
+  qkv_.allocate(backend, rows);
+  attention_.emplace(AttentionShape{.steps = height * width, .heads = 1, .columns = channels_});
+  attention_->allocate(backend, rows);
+  out_.allocate(backend, rows);
 }
 
 Tensor AttentionBlock::forward(const Pass& pass, const Parameters& parameters, ConstTensor x) {
-  const Tensor normal = norm_.forward(pass, parameters, x);
-  const Tensor qkv = qkv_.forward(pass, parameters, pixels(ConstTensor(normal)));
-  const Shape packed{attended_.shape[0], attended_.shape[1], 3 * channels_};
-  pass.backend.attention(options_, qkv.reshaped(packed), attended_, logsum_, pass.math);
-  const Tensor y = out_.forward(pass, parameters, pixels(ConstTensor(attended_))).reshaped(x.shape);
+  const ConstTensor normal = norm_.forward(pass, parameters, x);
+  const Tensor qkv = qkv_.forward(pass, parameters, pixels(normal));
+  const Tensor attended = attention_->forward(pass, qkv);
+  const Tensor y = out_.forward(pass, parameters, attended).reshaped(x.shape);
   pass.backend.add(x, y, y);
   return y;
 }
 
 void AttentionBlock::backward(const Pass& pass, const Parameters& parameters, Tensor dy,
                               const Workbench& bench) {
-  const Shape& shape = attended_.shape;
-  const Shape packed{shape[0], shape[1], 3 * channels_};
-  const Tensor inner = Workbench::view(bench.first, shape);
-  const Tensor dqkv = Workbench::view(bench.second, packed);
-  out_.backward(pass, parameters, pixels(dy), pixels(inner), {});
-  pass.backend.attention_backward(options_, qkv_.output().reshaped(packed), attended_, logsum_,
-                                  inner, dqkv, pass.math);
-  qkv_.backward(pass, parameters, pixels(dqkv), pixels(inner), {});
+  const Shape rows = pixels(dy).shape;
+  const Tensor inner = Workbench::view(bench.first, rows);
+  const Tensor dqkv = Workbench::view(bench.second, Shape{rows[0], 3 * rows[1]});
+  out_.backward(pass, parameters, pixels(dy), inner, {});
+  attention_->backward(pass, inner, dqkv);
+  qkv_.backward(pass, parameters, dqkv, inner, {});
   norm_.backward(pass, parameters, inner.reshaped(dy.shape), dy, true);
 }
 

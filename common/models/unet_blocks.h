@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "common/nn/attention.h"
 #include "common/nn/convolution.h"
 #include "common/nn/group_norm.h"
 #include "common/nn/linear.h"
@@ -75,13 +76,10 @@ class AttentionBlock {
 
  private:
   std::int64_t channels_;
-  AttentionOptions options_;
   GroupNorm norm_;
   Linear qkv_;
+  std::optional<Attention> attention_;  // of images of the size that memory was allocated for
   Linear out_;
-
-  Tensor attended_;  // [b, pixels, c]
-  Tensor logsum_;    // [b, 1, pixels]
 };
 
 }  // namespace trainbench
