@@ -4,11 +4,15 @@ set(TRAINBENCH_GPU_TEST_VARIANTS "" CACHE STRING
     "Further runs of the GPU tests, NAME=OPTION,... each, the options put before the launcher's \"--\": \"racecheck=--racecheck;seed1=--seed,1\"")
 
 # trainbench_test(NAME sources... [LIBS libraries...] [LABELS labels...]): a GoogleTest program on the CPU. The
-# label slow keeps it out of the sanitizers' runs.
+# label slow keeps it out of the sanitizers' runs; nightly keeps it to `ctest -C Nightly`.
 function(trainbench_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LIBS;LABELS")
   trainbench_test_program(${name} ${arg_UNPARSED_ARGUMENTS} LIBS ${arg_LIBS})
-  add_test(NAME ${name} COMMAND ${name})
+  set(when "")
+  if("nightly" IN_LIST arg_LABELS)
+    set(when CONFIGURATIONS Nightly)
+  endif()
+  add_test(NAME ${name} COMMAND ${name} ${when})
   set_tests_properties(${name} PROPERTIES TIMEOUT 600 LABELS "${arg_LABELS}")
 endfunction()
 

@@ -67,6 +67,7 @@ void run_steps(Backend& via, Backend& memory, const Workload& workload, const Pr
 
 std::vector<Part> parts(RunEnvironment& environment) {
   std::vector<Part> list{{"operations", run_operations},
+                         {"convolution operations", run_convolution_operations},
                          {"diffusion operations", run_diffusion_operations},
                          {"transformer operations", run_transformer_operations}};
   for (const Workload& workload : workloads()) {

@@ -8,6 +8,8 @@ namespace trainbench {
 /// have: transposes, accumulation, epilogues, skipped updates. `via` computes; `memory` owns the
 /// tensors. Those that every device has:
 void run_operations(Backend& via, Backend& memory, const Precision& precision);
+/// Convolutions, pools and batch norms.
+void run_convolution_operations(Backend& via, Backend& memory, const Precision& precision);
 /// Those of a diffusion model besides.
 void run_diffusion_operations(Backend& via, Backend& memory, const Precision& precision);
 

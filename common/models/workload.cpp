@@ -32,6 +32,10 @@ const std::vector<Workload>& workloads() {
   // Mean and standard deviation of Fashion-MNIST's training pixels, of 255: 0.2860 and 0.3530.
   constexpr float kPixelScale = static_cast<float>(1.0 / (255.0 * 0.3530));
   constexpr float kPixelShift = static_cast<float>(-0.2860 / 0.3530);
+  constexpr std::string_view kResnetInitialization =
+      "convolutions normal with variance 2 / fan out, norms the identity, the classifier uniform "
+      "in "
+      "+-1/sqrt(fan in)";
   static const std::vector<Workload> table{
       {.name = "mlp",
        .description = "784-2048-2048-10 perceptron with ReLU",
@@ -64,7 +68,8 @@ const std::vector<Workload>& workloads() {
        .input_shift = kPixelShift,
        .make = [](const Workload& workload, const ModelSizes& sizes) -> std::unique_ptr<Model> {
          return std::make_unique<Resnet>(kResnet20, workload, sizes);
-       }},
+       },
+       .initialization = kResnetInitialization},
       {.name = "resnet50",
        .description = "residual network of 50 layers (v1.5) for 224 x 224 images",
        .dataset = "images224",
@@ -84,7 +89,10 @@ const std::vector<Workload>& workloads() {
        .input_shift = kPixelShift,
        .make = [](const Workload& workload, const ModelSizes& sizes) -> std::unique_ptr<Model> {
          return std::make_unique<Resnet>(kResnet50, workload, sizes);
-       }},
+       },
+       .initialization = kResnetInitialization,
+       .verified = {.batch = 2,
+                    .sizes = {{"blocks1", 1}, {"blocks2", 1}, {"blocks3", 1}, {"blocks4", 1}}}},
       {.name = "diffusion",
        .description = "noise predictor for 32x32 images: U-Net of 64/128/256 channels",
        .dataset = "images32",

@@ -144,7 +144,25 @@ def images32(source, count):
     return torch.nn.functional.pad(images, (2, 2, 2, 2))[:, None], labels
 
 
-DATA = {"images28": images28, "images32": images32}
+def images224(source, count):
+    """Records of a label in 16 bits and 224 x 224 pixels of three bytes, from train*.bin."""
+    if source == "synthetic":
+        return synthetic_images(count, 1000, (3, 224, 224))
+    files = sorted(pathlib.Path(source).glob("train*.bin"))
+    if not files:
+        raise BadInput(f"--data {source}: no train*.bin there")
+    pixels = 224 * 224 * 3
+    record = 2 + pixels
+    content = bytearray().join(file.read_bytes() for file in files)
+    if not content or len(content) % record != 0:
+        raise BadInput(f"--data {source}: train*.bin is not records of {record} bytes")
+    records = torch.frombuffer(content, dtype=torch.uint8).reshape(-1, record)
+    records = records[torch.arange(count) % len(records)]
+    images = records[:, 2:].reshape(-1, 224, 224, 3).permute(0, 3, 1, 2)
+    return images, records[:, 0].long() + 256 * records[:, 1].long()
+
+
+DATA = {"images28": images28, "images32": images32, "images224": images224}
 
 
 def mlp(sizes):
@@ -161,14 +179,30 @@ def diffusion(sizes):
     return Diffusion(sizes)
 
 
+def resnet(bottleneck):
+    def make(sizes):
+        from pytorch_resnet import Resnet  # needs PyTorch
+
+        return Resnet(sizes, bottleneck)
+
+    return make
+
+
 # A model without a loss of its own is a classifier.
-MODELS = {"mlp": mlp, "diffusion": diffusion}
+MODELS = {
+    "mlp": mlp,
+    "resnet20": resnet(bottleneck=False),
+    "resnet50": resnet(bottleneck=True),
+    "diffusion": diffusion,
+}
 
 
 def initialize(model):
-    """Uniform in +-1/sqrt(fan in), weights and biases."""
+    """Uniform in +-1/sqrt(fan in), weights and biases; normal before a batch norm."""
     for layer in model.modules():
-        if isinstance(layer, (torch.nn.Linear, torch.nn.Conv2d)):
+        if isinstance(layer, torch.nn.Conv2d) and layer.bias is None:
+            torch.nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
+        elif isinstance(layer, (torch.nn.Linear, torch.nn.Conv2d)):
             bound = 1 / math.sqrt(layer.weight[0].numel())
             torch.nn.init.uniform_(layer.weight, -bound, bound)
             torch.nn.init.uniform_(layer.bias, -bound, bound)
@@ -196,15 +230,19 @@ class Training:
         self.scaler = torch.amp.GradScaler(device, enabled=precision == "fp16")
 
         torch.manual_seed(arguments.seed)
-        self.model = MODELS[arguments.workload](workload["sizes"])
+        samples, labels = DATA[workload["data"]](arguments.data, RESIDENT_BATCHES * arguments.batch)
+        sizes = dict(workload["sizes"])
+        if "channels" in sizes:
+            sizes["channels"] = samples.shape[1]
+        self.model = MODELS[arguments.workload](sizes)
         initialize(self.model)
         self.model.to(device, self.kind, memory_format=torch.channels_last)
         self.optimizer = make_optimizer(self.model, workload)
         self.loss_function = getattr(self.model, "loss", torch.nn.CrossEntropyLoss())
         self.forward = torch.compile(self.model) if arguments.mode == "compile" else self.model
-        samples, labels = DATA[workload["data"]](arguments.data, RESIDENT_BATCHES * arguments.batch)
+        layout = torch.channels_last if samples.dim() == 4 else torch.contiguous_format
         self.batches = [
-            (some.contiguous().to(device), theirs.contiguous().to(device))
+            (some.contiguous(memory_format=layout).to(device), theirs.contiguous().to(device))
             for some, theirs in zip(samples.split(arguments.batch), labels.split(arguments.batch))
         ]
         self.steps = 0
