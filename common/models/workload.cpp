@@ -69,7 +69,8 @@ const std::vector<Workload>& workloads() {
        .make = [](const Workload& workload, const ModelSizes& sizes) -> std::unique_ptr<Model> {
          return std::make_unique<Resnet>(kResnet20, workload, sizes);
        },
-       .initialization = kResnetInitialization},
+       .initialization = kResnetInitialization,
+       .verified = {.batch = 16, .sizes = {}}},
       {.name = "resnet50",
        .description = "residual network of 50 layers (v1.5) for 224 x 224 images",
        .dataset = "images224",
