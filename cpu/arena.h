@@ -41,6 +41,8 @@ enum class Scratch : std::uint8_t {
   convolution_library,
   patches,  ///< of a tile of a convolution
   images,   ///< sums of patches
+  cells,    ///< an LSTM's gradient by its cells
+  packed,   ///< a matrix that many products share, in a library's layout
   pass,     ///< of a pass that calls no other operation
 };
 

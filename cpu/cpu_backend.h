@@ -92,6 +92,7 @@ class CpuBackend final : public Backend {
                            ConstTensor inverse, ConstTensor dresidual, Tensor dx,
                            const NormGradients& gradients) override;
 
+  void shift_tokens(ConstTensor from, bool time_major, Tensor inputs, Tensor targets) override;
   void embedding(ConstTensor indices, ConstTensor table, ConstTensor positions, Tensor y) override;
   void embedding_backward(ConstTensor indices, ConstTensor dy, bool accumulate, Tensor dtable,
                           Tensor dpositions) override;
@@ -103,6 +104,13 @@ class CpuBackend final : public Backend {
                       const ConstMatrices& b, const Matrices& c) override;
   void softmax(double scale, bool causal, Tensor x) override;
   void softmax_backward(double scale, ConstTensor y, Tensor dy) override;
+  void lstm(ConstTensor inputs, ConstTensor weights, const LstmTrace& trace,
+            MathMode math) override;
+  void lstm_backward(ConstTensor weights, const LstmTrace& trace, Tensor dhidden, Tensor dgates,
+                     MathMode math) override;
+  void lstm_cell(Tensor gates, ConstTensor previous, Tensor cells, Tensor hidden) override;
+  void lstm_cell_backward(ConstTensor gates, ConstTensor previous, ConstTensor cells,
+                          ConstTensor dhidden, Tensor dcells, Tensor dgates) override;
 
   void softmax_cross_entropy(ConstTensor logits, ConstTensor labels, Tensor losses, Tensor gradient,
                              ConstTensor state) override;

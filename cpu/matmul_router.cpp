@@ -15,16 +15,16 @@ namespace trainbench {
 namespace {
 
 MatmulProblem problem_of(const MatmulCall& call) {
-  const auto& [form, a, b, c, epilogue] = call;
-  const MatmulSize size = matmul_size(form, a, b, c, epilogue);
+  const MatmulForm& form = call.form;
+  const MatmulSize size = matmul_size(form, call.a, call.b, call.c, call.epilogue);
   return {.m = size.m,
           .n = size.n,
           .k = size.k,
           .transpose_a = form.transpose_a,
           .transpose_b = form.transpose_b,
           .accumulate = form.accumulate,
-          .operands = a.dtype,
-          .result = c.dtype};
+          .operands = call.a.dtype,
+          .result = call.c.dtype};
 }
 
 std::string description(const MatmulProblem& p) {
@@ -40,6 +40,7 @@ MatmulRouter::Kind MatmulRouter::kind_of(const MatmulCall& call) {
   kind.passes = !e.saved.absent() || e.gradient_of != Activation::none;
   kind.problem.bias = !e.bias.absent();
   kind.problem.activation = e.activation;
+  kind.repeated = call.repeated;
   return kind;
 }
 
@@ -50,6 +51,7 @@ std::string MatmulRouter::name_of(const Kind& kind) {
   if (kind.problem.activation == Activation::relu) name += " relu";
   if (kind.problem.activation == Activation::gelu) name += " gelu";
   if (kind.passes) name += " passes";
+  if (kind.repeated) name += " repeated";
   return name;
 }
 
@@ -72,8 +74,10 @@ std::vector<MatmulProblem> MatmulRouter::variants(const Kind& kind) const {
   return list;
 }
 
-MatmulRouter::Route MatmulRouter::route_by(const MatmulProvider& provider, const Kind& kind) const {
-  for (const MatmulProblem& problem : variants(kind)) {
+MatmulRouter::Route MatmulRouter::route_by(const MatmulProvider& provider, const Kind& kind,
+                                           bool packed) const {
+  for (MatmulProblem problem : variants(kind)) {
+    problem.packed_b = packed;
     if (auto plan = provider.plan(problem)) return {&provider, problem, std::move(plan)};
   }
   return {};
@@ -90,10 +94,11 @@ const void* MatmulRouter::operand(const Route& route, const ConstTensor& from, S
 void MatmulRouter::run(const Route& route, const MatmulCall& call) {
   const MatmulProblem& problem = route.problem;
   const bool in_place = problem.result == call.c.dtype;
-  MatmulOperands operands{.a = operand(route, call.a, Scratch::matmul_a),
-                          .b = operand(route, call.b, Scratch::matmul_b),
-                          .c = call.c.data,
-                          .bias = problem.bias ? call.epilogue.bias.data : nullptr};
+  MatmulOperands operands{
+      .a = operand(route, call.a, Scratch::matmul_a),
+      .b = problem.packed_b ? call.packed : operand(route, call.b, Scratch::matmul_b),
+      .c = call.c.data,
+      .bias = problem.bias ? call.epilogue.bias.data : nullptr};
   if (!in_place) {
     operands.c = arena_.scratch(
         Scratch::matmul_c, static_cast<std::size_t>(call.c.elements()) * size_of(problem.result));
@@ -114,40 +119,71 @@ void MatmulRouter::run(const Route& route, const MatmulCall& call) {
   }
 }
 
-MatmulRouter::Route MatmulRouter::choose(const Kind& kind, const MatmulCall& call) {
+std::vector<MatmulRouter::Route> MatmulRouter::routes_for(const Kind& kind) const {
   std::vector<Route> routes;
-  for (const MatmulProvider* provider : providers_) {
-    Route route = route_by(*provider, kind);
-    if (route.plan != nullptr) routes.push_back(std::move(route));
+  for (const bool packed : {true, false}) {
+    if (packed && !kind.repeated) continue;
+    for (const MatmulProvider* provider : providers_) {
+      Route route = route_by(*provider, kind, packed);
+      if (route.plan != nullptr) routes.push_back(std::move(route));
+    }
   }
+  return routes;
+}
+
+MatmulRouter::Route MatmulRouter::choose(const Kind& kind, const MatmulCall& call) {
+  std::vector<Route> routes = routes_for(kind);
   if (routes.empty()) {
     throw Unsupported("no CPU provider here serves " + description(kind.problem));
   }
   if (routes.size() == 1) return std::move(routes.front());
 
   std::vector<std::string> names;
-  for (const Route& route : routes) names.emplace_back(route.provider->name());
+  for (const Route& route : routes) {
+    names.push_back(std::string(route.provider->name()) +
+                    (route.problem.packed_b ? " packed" : ""));
+  }
+  MatmulCall measured = call;
+  std::size_t prepared = routes.size();
   std::vector<std::byte> before;  // of a C that the measured runs add to
   const std::size_t choice = fastest(threads_, name_of(kind), names, [&](std::size_t i) {
     if (kind.problem.accumulate && before.empty()) {
       before.resize(call.c.bytes());
       std::memcpy(before.data(), call.c.data, before.size());
     }
-    run(routes[i], call);
+    // A route's first run, which only warms up, packs.
+    if (prepared != i) measured.packed = pack(routes[i], call);
+    prepared = i;
+    run(routes[i], measured);
   });
   if (!before.empty()) std::memcpy(call.c.data, before.data(), before.size());
   return std::move(routes[choice]);
 }
 
-void MatmulRouter::run(const MatmulCall& call) {
+const MatmulRouter::Route& MatmulRouter::chosen(const MatmulCall& call) {
   const Kind kind = kind_of(call);
-  if (call.c.elements() == 0) return;
   auto found = routes_.find(kind);
   if (found == routes_.end()) {
     omp_set_num_threads(threads_);
     found = routes_.emplace(kind, choose(kind, call)).first;
   }
-  run(found->second, call);
+  return found->second;
+}
+
+/// B as the route's plan wants it; null where it wants it as it is.
+const void* MatmulRouter::pack(const Route& route, const MatmulCall& call) {
+  if (!route.problem.packed_b) return nullptr;
+  void* const packed = arena_.scratch(Scratch::packed, route.plan->packed_bytes());
+  omp_set_num_threads(threads_);
+  route.plan->pack(operand(route, call.b, Scratch::matmul_b), packed);
+  return packed;
+}
+
+const void* MatmulRouter::prepare(const MatmulCall& call) { return pack(chosen(call), call); }
+
+void MatmulRouter::run(const MatmulCall& call) {
+  if (call.c.elements() == 0) return;
+  run(chosen(call), call);
 }
 
 std::vector<Served> MatmulRouter::served() const {

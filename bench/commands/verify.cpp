@@ -69,7 +69,8 @@ std::vector<Part> parts(RunEnvironment& environment) {
   std::vector<Part> list{{"operations", run_operations},
                          {"convolution operations", run_convolution_operations},
                          {"diffusion operations", run_diffusion_operations},
-                         {"transformer operations", run_transformer_operations}};
+                         {"transformer operations", run_transformer_operations},
+                         {"LSTM operations", run_lstm_operations}};
   for (const Workload& workload : workloads()) {
     const std::string name(workload.name);
     const auto step = [&environment](const Workload& what, bool fused) {

@@ -16,4 +16,7 @@ void run_diffusion_operations(Backend& via, Backend& memory, const Precision& pr
 /// Those of a transformer.
 void run_transformer_operations(Backend& via, Backend& memory, const Precision& precision);
 
+/// Those of an LSTM, and the windows of tokens that it reads.
+void run_lstm_operations(Backend& via, Backend& memory, const Precision& precision);
+
 }  // namespace trainbench

@@ -2,6 +2,7 @@
 
 #include "common/models/diffusion.h"
 #include "common/models/gpt.h"
+#include "common/models/lstm.h"
 #include "common/models/mlp.h"
 #include "common/models/resnet.h"
 
@@ -147,6 +148,23 @@ const std::vector<Workload>& workloads() {
        .make = make_gpt,
        .initialization = kGptInitialization,
        .verified = {.batch = 1, .sizes = {{"layers", 1}, {"sequence", 128}}}},
+      {.name = "lstm",
+       .description = "byte language model: embedding 256, 2 layers of 512, softmax over 128",
+       .dataset = "text",
+       .default_batch = 32,
+       .sizes = {{"vocabulary", 128},
+                 {"embedding", 256},
+                 {"hidden", 512},
+                 {"layers", 2},
+                 {"sequence", 64}},
+       .optimizer = AdamOptions{},
+       .learning_rate = 0.002,
+       .gradient_clip = 1.0,
+       .make = [](const Workload& workload, const ModelSizes& sizes) -> std::unique_ptr<Model> {
+         return std::make_unique<LstmModel>(workload, sizes);
+       },
+       .initialization = "embedding normal of deviation 1; the rest uniform in +-1/sqrt(hidden)",
+       .verified = {.batch = 8, .sizes = {{"embedding", 40}, {"hidden", 72}, {"sequence", 12}}}},
   };
   return table;
 }

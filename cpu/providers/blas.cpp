@@ -50,6 +50,7 @@ class BlasProvider final : public MatmulProvider {
   std::unique_ptr<MatmulPlan> plan(const MatmulProblem& problem) const override {
     constexpr std::int64_t kMost = std::numeric_limits<blasint>::max();
     const bool served = problem.operands == problem.result && !problem.has_epilogue() &&
+                        !problem.packed_b &&
                         (problem.operands == DType::f32 || problem.operands == DType::f64) &&
                         problem.m <= kMost && problem.n <= kMost && problem.k <= kMost;
     return served ? std::make_unique<BlasPlan>(problem) : nullptr;

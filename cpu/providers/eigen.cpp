@@ -49,7 +49,9 @@ class EigenProvider final : public MatmulProvider {
  public:
   std::string_view name() const override { return "eigen"; }
   std::unique_ptr<MatmulPlan> plan(const MatmulProblem& problem) const override {
-    if (problem.operands != problem.result || problem.has_epilogue()) return nullptr;
+    if (problem.operands != problem.result || problem.has_epilogue() || problem.packed_b) {
+      return nullptr;
+    }
     if (problem.operands == DType::f32) return std::make_unique<EigenPlan<float>>(problem);
     if (problem.operands == DType::f64) return std::make_unique<EigenPlan<double>>(problem);
     return nullptr;

@@ -45,7 +45,9 @@ dnnl::primitive_attr attributes_of(const MatmulProblem& p) {
 
 dnnl::matmul::primitive_desc describe(const MatmulProblem& p) {
   const dnnl::memory::desc a = matrix(p.m, p.k, p.transpose_a, p.operands);
-  const dnnl::memory::desc b = matrix(p.k, p.n, p.transpose_b, p.operands);
+  const dnnl::memory::desc b = p.packed_b ? dnnl::memory::desc({p.k, p.n}, onednn_type(p.operands),
+                                                               dnnl::memory::format_tag::any)
+                                          : matrix(p.k, p.n, p.transpose_b, p.operands);
   const dnnl::memory::desc c = matrix(p.m, p.n, false, p.result);
   const dnnl::memory::desc bias = p.bias ? matrix(1, p.n, false, p.result) : dnnl::memory::desc();
   const dnnl::primitive_attr attributes = attributes_of(p);
@@ -60,8 +62,11 @@ dnnl::matmul::primitive_desc describe(const MatmulProblem& p) {
 /// The primitive with its memory objects, which are only pointed at the operands of each run.
 class OnednnPlan final : public MatmulPlan {
  public:
-  explicit OnednnPlan(const dnnl::matmul::primitive_desc& description)
-      : workspace_bytes_(description.scratchpad_desc().get_size()),
+  OnednnPlan(const MatmulProblem& problem, const dnnl::matmul::primitive_desc& description)
+      : plain_b_(matrix(problem.k, problem.n, problem.transpose_b, problem.operands)),
+        packed_b_(description.weights_desc()),
+        packed_bytes_(problem.packed_b ? packed_b_.get_size() : 0),
+        workspace_bytes_(description.scratchpad_desc().get_size()),
         primitive_(description),
         operands_{argument(DNNL_ARG_SRC, description.src_desc()),
                   argument(DNNL_ARG_WEIGHTS, description.weights_desc()),
@@ -71,6 +76,19 @@ class OnednnPlan final : public MatmulPlan {
         has_bias_(description.bias_desc().get_size() > 0) {}
 
   std::size_t workspace_bytes() const override { return workspace_bytes_; }
+  std::size_t packed_bytes() const override { return packed_bytes_; }
+
+  void pack(const void* b, void* packed) override {
+    if (packing_.get(true) == nullptr) {
+      packing_ = dnnl::reorder(
+          dnnl::reorder::primitive_desc(onednn_engine(), plain_b_, onednn_engine(), packed_b_));
+    }
+    const dnnl::memory from(plain_b_, onednn_engine(), const_cast<void*>(b));
+    const dnnl::memory to(packed_b_, onednn_engine(), packed);
+    const std::array<dnnl_exec_arg_t, 2> arguments{
+        {{DNNL_ARG_FROM, from.get()}, {DNNL_ARG_TO, to.get()}}};
+    onednn_execute(packing_, arguments.data(), static_cast<int>(arguments.size()), "reorder");
+  }
 
   void run(const MatmulOperands& o) override {
     const std::array<const void*, kArguments> data{o.a, o.b, o.c, o.workspace, o.bias};
@@ -94,6 +112,10 @@ class OnednnPlan final : public MatmulPlan {
   }
   static constexpr std::size_t kArguments = 5;
 
+  dnnl::memory::desc plain_b_;
+  dnnl::memory::desc packed_b_;
+  std::size_t packed_bytes_;
+  dnnl::reorder packing_;
   std::size_t workspace_bytes_;
   dnnl::matmul primitive_;
   std::array<Argument, kArguments> operands_;  // the bias, which may be missing, comes last
@@ -113,7 +135,7 @@ class OnednnProvider final : public MatmulProvider {
     if (!description) return nullptr;
     // The reference implementation is a plain loop, there for completeness.
     if (std::string_view(description.impl_info_str()).starts_with("ref")) return nullptr;
-    return std::make_unique<OnednnPlan>(description);
+    return std::make_unique<OnednnPlan>(problem, description);
   }
 };
 

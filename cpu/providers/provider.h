@@ -23,6 +23,7 @@ struct MatmulProblem {
   DType result = DType::f32;    ///< of C and the bias
   bool bias = false;
   Activation activation = Activation::none;
+  bool packed_b = false;  ///< B is given as the plan's pack() left it
 
   bool has_epilogue() const { return bias || activation != Activation::none; }
   friend auto operator<=>(const MatmulProblem&, const MatmulProblem&) = default;
@@ -43,6 +44,9 @@ class MatmulPlan {
   virtual ~MatmulPlan() = default;
   virtual void run(const MatmulOperands& operands) = 0;
   virtual std::size_t workspace_bytes() const { return 0; }
+  /// Of a problem with `packed_b`: what pack() writes, B in the library's own layout.
+  virtual std::size_t packed_bytes() const { return 0; }
+  virtual void pack(const void* /*b*/, void* /*packed*/) {}
 };
 
 /// A library that multiplies matrices.

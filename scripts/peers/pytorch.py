@@ -182,15 +182,22 @@ def windows(sequence, length, count):
     return torch.stack([sequence[start : start + length] for start in starts.tolist()])
 
 
+def read_text(source):
+    try:
+        if source != "bible-kjv":
+            return pathlib.Path(source).read_bytes()
+        command = ["bible", "-f", "gen1:1-rev22:21"]
+        return subprocess.run(command, capture_output=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise BadInput(f"--data: {source}: {error}") from None
+
+
 def text(source, count, sizes):
     """Bytes of a file of text, or random ones."""
     length = sizes["sequence"] + 1
-    if source in ("synthetic", "bible-kjv"):
+    if source == "synthetic":
         return torch.randint(0, sizes["vocabulary"], (count, length), dtype=torch.uint8), None
-    try:
-        content = bytearray(pathlib.Path(source).read_bytes())
-    except OSError as error:
-        raise BadInput(f"--data: {source}: {error}") from None
+    content = bytearray(read_text(source))
     if len(content) <= length:
         raise BadInput(f"--data: {source}: no more than {length} bytes, the length of a sample")
     return windows(torch.frombuffer(content, dtype=torch.uint8), length, count), None
@@ -240,6 +247,12 @@ def resnet(bottleneck):
     return make
 
 
+def lstm(sizes):
+    from pytorch_lstm import Lstm  # needs PyTorch
+
+    return Lstm(sizes)
+
+
 # A model without a loss of its own is a classifier.
 MODELS = {
     "mlp": mlp,
@@ -248,6 +261,7 @@ MODELS = {
     "diffusion": diffusion,
     "gpt": gpt,
     "gpt2": gpt,
+    "lstm": lstm,
 }
 
 

@@ -54,7 +54,7 @@ Outcome verify_with(Fault fault, bool json) {
 
 /// Parts that verify operations by themselves; of these only the first takes a mean, as every step
 /// does. A workload's step is verified in two ways.
-constexpr std::size_t kOperationParts = 2;
+constexpr std::size_t kOperationParts = 4;
 std::size_t step_parts() { return 2 * workloads().size(); }
 
 std::size_t count_of(const std::string& text, const std::string& word) {

@@ -98,6 +98,18 @@ class Files(CliTest):
     def test_data(self):
         self.assert_bad_input(self.run_program(*SMALL_RUN, self.path("none")), "none")
 
+    def test_data_of_a_kind(self):
+        self.assert_bad_input(self.run_program(*SMALL_RUN, "imagse28=synthetic"), "imagse28", "images28")
+        text = self.write("text.txt", "x" * 9000)
+        with open(text, "ab") as file:
+            file.write(b"caf\xe9" + 90000 * b" ")
+        suite = self.write("suite.json", json.dumps({"name": "x", "cases": [
+            {"family": "loader", "case": "text", "device": "cpu"}]}))
+        run = ("run", suite, "--repetitions", "1", "--min-time", "0.001", "--data")
+        for data in (text, "text=" + text, self.folder):
+            self.assert_bad_input(self.run_program(*run, data), text, "0xe9", "9003")
+        self.assert_bad_input(self.run_program(*run, self.write("short.txt", "short")), "short.txt")
+
     def test_broken_images(self):
         names = {"train-images-idx3-ubyte": 0x803, "train-labels-idx1-ubyte": 0x801,
                  "t10k-images-idx3-ubyte": 0x803, "t10k-labels-idx1-ubyte": 0x801}
