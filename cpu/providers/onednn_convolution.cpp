@@ -246,6 +246,12 @@ class OnednnConvolution final : public ConvolutionPlan {
   std::size_t workspace_bytes_ = 0;
 };
 
+/// The weight gradient of a 1x1 kernel that strides, in NHWC: 2.6.3 gathers the pixels in scratch
+/// memory, and writes past the end of what it asked for.
+bool overruns(const ConvolutionProblem& p) {
+  return p.pass == ConvolutionPass::weight_gradient && p.kernel == 1 && p.stride > 1;
+}
+
 class OnednnConvolutionProvider final : public ConvolutionProvider {
  public:
   std::string_view name() const override { return "onednn"; }
@@ -255,6 +261,7 @@ class OnednnConvolutionProvider final : public ConvolutionProvider {
     const bool halves = problem.operands == DType::bf16 &&
                         (problem.result == DType::bf16 || problem.result == DType::f32);
     if (!floats && !(halves && multiplies_bf16())) return nullptr;
+    if (overruns(problem)) return nullptr;
     const Terms terms(problem);
     Described described;
     if (!describe(problem, terms, described)) return nullptr;
