@@ -12,6 +12,7 @@
 #include "bench/harness/number_flags.h"
 #include "bench/harness/run_environment.h"
 #include "common/check/check_backend.h"
+#include "common/config/name_filter.h"
 #include "common/data/loader.h"
 #include "common/nn/trainer.h"
 #include "common/report/result.h"
@@ -241,7 +242,9 @@ class Verification {
            .reason = error.what()});
       return;
     }
+    const NameFilter filter(options_.filter);
     for (const Part& part : parts(environment_)) {
+      if (!filter.finds(part.name)) continue;
       add(verify_part(part, device, precision, environment_, options_.threads));
     }
   }
@@ -298,6 +301,8 @@ void register_verify(CLI::App& app, std::function<int()>& action) {
       ->capture_default_str();
   command->add_option("--precision", options->precisions, "fp64, fp32, tf32, fp16, bf16; all")
       ->delimiter(',');
+  command->add_option("--filter", options->filter,
+                      "Keep the parts whose name this regular expression finds: mlp");
   command->add_option("--threads", options->threads, "CPU threads; the physical cores there are")
       ->check(whole_number(1, 4096));
   command->add_option("--seed", flags->seed, "Seed of weights, data and samples")

@@ -13,6 +13,7 @@ namespace trainbench {
 struct VerifyOptions {
   std::vector<std::string> devices{"all"};  ///< "cpu", "gpu", "all"
   std::vector<std::string> precisions;      ///< empty: all
+  std::string filter;  ///< of parts, by name: "operations", "mlp separate"; empty: all
   int threads = 0;
   bool json = false;
 };

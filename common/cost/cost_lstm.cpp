@@ -24,17 +24,17 @@ void CostBackend::shift_tokens(ConstTensor from, bool, Tensor inputs, Tensor tar
 
 void CostBackend::lstm(ConstTensor inputs, ConstTensor weights, const LstmTrace& trace, MathMode) {
   count("lstm", 1,
-      {recurrent_flops(inputs.shape, weights.shape[1]),
-       bytes_of(inputs) + bytes_of(weights) + bytes_of(trace)});
+        {recurrent_flops(inputs.shape, weights.shape[1]),
+         bytes_of(inputs) + bytes_of(weights) + bytes_of(trace)});
 }
 
 void CostBackend::lstm_backward(ConstTensor weights, const LstmTrace& trace, Tensor dhidden,
                                 Tensor dgates, MathMode) {
   // The outputs themselves are the weight gradient's to read.
   count("lstm_backward", 1,
-      {recurrent_flops(dgates.shape, weights.shape[1]),
-       bytes_of(weights) + bytes_of(trace.gates) + bytes_of(trace.cells) + 2 * bytes_of(dhidden) +
-           bytes_of(dgates)});
+        {recurrent_flops(dgates.shape, weights.shape[1]),
+         bytes_of(weights) + bytes_of(trace.gates) + bytes_of(trace.cells) + 2 * bytes_of(dhidden) +
+             bytes_of(dgates)});
 }
 
 void CostBackend::lstm_cell(Tensor gates, ConstTensor previous, Tensor cells, Tensor hidden) {

@@ -40,8 +40,8 @@ std::string table_of(const CaseResult& result, const Json& profile) {
                percent_text(seconds / step), rate(number(operation, "flops"), seconds, ""),
                rate(number(operation, "bytes"), seconds, "")});
   }
-  return "\n" + result.id.full_name() + ": operations of a step, each waited for; " + seconds_text(step) +
-         " in all\n" + table.text();
+  return "\n" + result.id.full_name() + ": operations of a step, each waited for; " +
+         seconds_text(step) + " in all\n" + table.text();
 }
 
 }  // namespace
