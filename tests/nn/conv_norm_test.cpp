@@ -110,7 +110,10 @@ TEST_P(ConvNormTest, GradientsAreSlopesOfTheLoss) {
                   return loss();
                 });
   parameters_.set(*backend_, weights);
-  for (const auto& [tensor, gradient] : {std::pair(input_, dx), std::pair(residual_, dresidual)}) {
+  for (const auto& each : {std::pair(input_, dx), std::pair(residual_, dresidual)}) {
+    // Lambdas of clang 14 capture no structured binding.
+    const auto& tensor = each.first;
+    const auto& gradient = each.second;
     if (tensor.absent()) continue;
     const std::vector<double> values = read_values(*backend_, tensor);
     expect_slopes(*backend_, gradient, values, [&](const std::vector<double>& changed) {

@@ -94,7 +94,10 @@ TEST_P(LayerNormTest, NormalisesRowsAfterAddingTheResidual) {
 }
 
 TEST_P(LayerNormTest, BackwardFollowsTheDefinition) {
-  for (const auto& [rows, columns] : kExtents) {
+  for (const auto& extents : kExtents) {
+    // Lambdas of clang 14 capture no structured binding.
+    const std::int64_t rows = extents.first;
+    const std::int64_t columns = extents.second;
     for (const bool with_residual : {false, true}) {
       const Tensor x = random({rows, columns}, compute(), -1, 3);
       const Tensor dy = random({rows, columns}, compute());
