@@ -50,7 +50,7 @@ prepare() {
   data=/usr/share/datasets/fashion-mnist
   if [ -d "$data" ]; then carry_images "$data" "$stage/fashion-mnist"; fi
   if command -v bible >/dev/null; then bible -f gen1:1-rev22:21 >"$stage/bible.txt"; fi
-  if [ -f "$root/scripts/peers/pytorch.py" ]; then cp "$root/scripts/peers/pytorch.py" "$stage/"; fi
+  cp "$root"/scripts/peers/pytorch*.py "$stage/"
   say "packing"
   # The programs share most of their bytes, the GPU's code: side by side, the dictionary reaches from one to the next.
   (cd "$stage" && tar -cf - -T <(printf 'bin\ntests\n' && ls --ignore=bin --ignore=tests)) |

@@ -1,20 +1,19 @@
 #pragma once
 
-#include <cstdlib>
 #include <filesystem>
-#include <stdexcept>
 #include <string>
 #include <utility>
+
+#include "common/system/unique_folder.h"
 
 namespace trainbench::testing {
 
 /// A new folder that goes with its owner.
 class TemporaryFolder {
  public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "trainbench-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp " + name);
-    path_ = name;
+  TemporaryFolder()
+      : path_(
+            make_unique_folder((std::filesystem::temp_directory_path() / "trainbench-").string())) {
   }
   TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
   TemporaryFolder& operator=(TemporaryFolder&&) = delete;

@@ -9,7 +9,8 @@
 namespace trainbench {
 
 std::string make_unique_folder(const std::string& prefix) {
-  std::string name = prefix + "XXXXXX";
+  constexpr const char* kReplacedByMkdtemp = "XXXXXX";
+  std::string name = prefix + kReplacedByMkdtemp;
   if (::mkdtemp(name.data()) == nullptr) {
     throw InputError(prefix + "...: cannot make a folder: " + std::strerror(errno));
   }
