@@ -48,8 +48,9 @@ MatmulRouter::Kind MatmulRouter::kind_of(const MatmulCall& call) {
 std::string MatmulRouter::name_of(const Kind& kind) {
   std::string name = description(kind.problem);
   if (kind.problem.bias) name += " bias";
-  if (kind.problem.activation == Activation::relu) name += " relu";
-  if (kind.problem.activation == Activation::gelu) name += " gelu";
+  if (const Activation activation = kind.problem.activation; activation != Activation::none) {
+    name.append(" ").append(trainbench::name_of(activation));
+  }
   if (kind.passes) name += " passes";
   if (kind.repeated) name += " repeated";
   return name;

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "common/models/workload.h"
+#include "common/nn/cross_entropy.h"
 
 namespace trainbench {
 namespace {
@@ -115,15 +116,7 @@ void Gpt::forward(const Pass& pass, const Parameters& parameters, const Batch& b
 }
 
 void Gpt::loss(const Pass& pass, const Batch&, ConstTensor state) {
-  const ConstTensor targets = targets_.reshaped(losses_.shape);
-  const bool differentiate = pass.training && !gradients_.logits.absent();
-  if (pass.fused || !differentiate) {
-    pass.backend.softmax_cross_entropy(logits_, targets, losses_,
-                                       differentiate ? gradients_.logits : Tensor(), state);
-    return;
-  }
-  pass.backend.softmax_cross_entropy(logits_, targets, losses_, {}, state);
-  pass.backend.softmax_cross_entropy(logits_, targets, {}, gradients_.logits, state);
+  cross_entropy(pass, logits_, targets_.reshaped(losses_.shape), losses_, gradients_.logits, state);
 }
 
 void Gpt::backward(const Pass& pass, const Parameters& parameters) {

@@ -1,6 +1,7 @@
 #include "common/models/lstm.h"
 
 #include "common/models/workload.h"
+#include "common/nn/cross_entropy.h"
 
 namespace trainbench {
 namespace {
@@ -56,16 +57,8 @@ void LstmModel::forward(const Pass& pass, const Parameters& parameters, const Ba
 }
 
 void LstmModel::loss(const Pass& pass, const Batch&, ConstTensor state) {
-  const Tensor gradient = head_.output_gradient();
-  const ConstTensor targets = targets_.reshaped(losses_.shape);
-  if (pass.fused) {
-    pass.backend.softmax_cross_entropy(logits(), targets, losses_, gradient, state);
-    return;
-  }
-  pass.backend.softmax_cross_entropy(logits(), targets, losses_, {}, state);
-  if (!gradient.absent()) {
-    pass.backend.softmax_cross_entropy(logits(), targets, {}, gradient, state);
-  }
+  cross_entropy(pass, logits(), targets_.reshaped(losses_.shape), losses_, head_.output_gradient(),
+                state);
 }
 
 void LstmModel::backward(const Pass& pass, const Parameters& parameters) {

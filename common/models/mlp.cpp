@@ -1,6 +1,7 @@
 #include "common/models/mlp.h"
 
 #include "common/models/workload.h"
+#include "common/nn/cross_entropy.h"
 
 namespace trainbench {
 
@@ -35,15 +36,7 @@ void Mlp::forward(const Pass& pass, const Parameters& parameters, const Batch& b
 }
 
 void Mlp::loss(const Pass& pass, const Batch& batch, ConstTensor state) {
-  const Tensor gradient = layers_.back().output_gradient();
-  if (pass.fused) {
-    pass.backend.softmax_cross_entropy(logits(), batch.labels, losses_, gradient, state);
-    return;
-  }
-  pass.backend.softmax_cross_entropy(logits(), batch.labels, losses_, {}, state);
-  if (!gradient.absent()) {
-    pass.backend.softmax_cross_entropy(logits(), batch.labels, {}, gradient, state);
-  }
+  cross_entropy(pass, logits(), batch.labels, losses_, layers_.back().output_gradient(), state);
 }
 
 void Mlp::backward(const Pass& pass, const Parameters& parameters) {

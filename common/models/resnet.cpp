@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/models/workload.h"
+#include "common/nn/cross_entropy.h"
 
 namespace trainbench {
 namespace {
@@ -71,8 +72,7 @@ void Resnet::forward(const Pass& pass, const Parameters& parameters, const Batch
 }
 
 void Resnet::loss(const Pass& pass, const Batch& batch, ConstTensor state) {
-  pass.backend.softmax_cross_entropy(logits(), batch.labels, losses_,
-                                     classifier_->output_gradient(), state);
+  cross_entropy(pass, logits(), batch.labels, losses_, classifier_->output_gradient(), state);
 }
 
 void Resnet::backward(const Pass& pass, const Parameters& parameters) {

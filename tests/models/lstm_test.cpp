@@ -34,9 +34,10 @@ struct SmallLstm {
     return trainer.loss();
   }
   std::vector<double> gradients() {
-    trainer.evaluate(*backend, batch);
-    trainer.model().backward({*backend, trainer.options().precision.math, trainer.options().fused},
-                             trainer.parameters());
+    const Pass pass{*backend, trainer.options().precision.math, trainer.options().fused};
+    trainer.model().forward(pass, trainer.parameters(), batch);
+    trainer.model().loss(pass, batch, allocate_step_state(*backend, {}));
+    trainer.model().backward(pass, trainer.parameters());
     return read_values(*backend, trainer.parameters().gradients());
   }
 
