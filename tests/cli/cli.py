@@ -15,6 +15,12 @@ SMALL_RUN = ("run", "quick", "--device", "cpu", "--filter", "^train/mlp/cpu/fp32
              "--min-time", "0.01", "--data")
 
 
+def sanitized():
+    """Whether the program was built with sanitizers: then none of its times is compared."""
+    version = subprocess.run([BINARY, "--version"], capture_output=True, text=True, check=True)
+    return "sanitizers:" in version.stdout
+
+
 def skip(reason):
     """Ends the whole program with the status that CTest reads as skipped."""
     print(f"skipped: {reason}", file=sys.stderr)
