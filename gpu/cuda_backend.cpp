@@ -1,27 +1,16 @@
 #include "gpu/cuda_backend.h"
 
 #include <algorithm>
-#include <set>
-#include <string_view>
 #include <utility>
 
 #include "gpu/channel.h"
-#include "gpu/cuda_device.h"
-#include "gpu/kernels.h"
-#include "gpu/matmul.h"
-#include "gpu/runtime/buffer.h"
+#include "gpu/cuda_backend_impl.h"
 #include "gpu/runtime/event.h"
 #include "gpu/runtime/graph.h"
-#include "gpu/runtime/stream.h"
 
 namespace trainbench {
+namespace gpu {
 namespace {
-
-using gpu::DeviceBuffer;
-using gpu::Event;
-using gpu::GraphExec;
-using gpu::Queue;
-using gpu::Stream;
 
 /// What NVIDIA recommends as cuBLASLt's workspace on Hopper; our own reductions share it.
 constexpr std::size_t kScratchBytes = std::size_t{32} << 20;
@@ -56,66 +45,13 @@ class CudaRecording final : public Recording {
   const Stream& stream_;
 };
 
-class CudaBackend final : public Backend {
- public:
-  explicit CudaBackend(const CudaDevice& device, int index);
-  ~CudaBackend() override;
-
-  Tensor allocate(Shape shape, DType dtype, MemoryKind kind) override;
-  MemoryUse memory() const override { return memory_; }
-  Tensor allocate_saved(Activation activation, std::int64_t m, std::int64_t n,
-                        DType dtype) override;
-  std::unique_ptr<BatchChannel> make_channel(std::size_t slot_bytes, int slots) override;
-  void copy_from_host(Tensor to, const void* from) override;
-  void copy_to_host(void* to, ConstTensor from) override;
-  void copy(ConstTensor from, Tensor to) override;
-  void fill_zero(Tensor tensor) override;
-
-  void synchronize() override;
-  std::unique_ptr<Recording> record(const std::function<void()>& work) override;
-  std::unique_ptr<DeviceTimer> make_timer() override;
-  std::vector<Served> served() const override;
-  void require_precision(const Precision& precision) const override;
-
-  void cast(ConstTensor from, Tensor to) override;
-  void normalize_bytes(ConstTensor from, Tensor to, float scale, float shift) override;
-  void matmul(const MatmulForm& form, ConstTensor a, ConstTensor b, Tensor c,
-              const MatmulEpilogue& epilogue) override;
-  void add_bias(Tensor x, ConstTensor bias) override;
-  void activation_forward(Activation activation, Tensor x, Tensor saved) override;
-  void activation_backward(Activation activation, ConstTensor saved, Tensor dx) override;
-  void bias_gradient(ConstTensor dy, Tensor db) override;
-  void softmax_cross_entropy(ConstTensor logits, ConstTensor labels, Tensor losses, Tensor gradient,
-                             ConstTensor state) override;
-  void mean(ConstTensor values, Tensor mean) override;
-  void check_finite(ConstTensor gradients, Tensor state) override;
-  void clip_gradients(ConstTensor gradients, double max_norm, Tensor state) override;
-  void sgd(const SgdOptions& options, const ParameterUpdate& update, Tensor velocity,
-           ConstTensor state) override;
-  void adamw(const AdamOptions& options, const ParameterUpdate& update, Tensor first_moment,
-             Tensor second_moment, ConstTensor state) override;
-  void finish_step(const LossScaling& scaling, Tensor state) override;
-
- private:
-  /// The queue, for an operation of our own kernels that served() is to name.
-  const Queue& own(const char* operation, DType dtype);
-
-  CudaDevice device_;
-  int index_;
-  Stream compute_;
-  Stream copies_;
-  std::vector<DeviceBuffer> buffers_;
-  MemoryUse memory_;
-  Queue queue_;
-  gpu::Matmul matmul_;
-  std::set<std::pair<std::string_view, DType>> own_operations_;
-};
-
 /// Makes the device current for the members that follow it.
 CudaDevice opened(const CudaDevice& device, int index) {
   TRAINBENCH_CUDA(cudaSetDevice(index));
   return device;
 }
+
+}  // namespace
 
 CudaBackend::CudaBackend(const CudaDevice& device, int index)
     : device_(opened(device, index)), index_(index) {
@@ -151,8 +87,8 @@ Tensor CudaBackend::allocate_saved(Activation activation, std::int64_t m, std::i
                                    DType dtype) {
   if (activation == Activation::none) return {};
   if (activation == Activation::relu) matmul_.probe_relu_mask(queue_, dtype);
-  const Tensor saved = allocate(gpu::saved_shape(activation, m, n),
-                                gpu::saved_dtype(activation, dtype), MemoryKind::activations);
+  const Tensor saved = allocate(saved_shape(activation, m, n), saved_dtype(activation, dtype),
+                                MemoryKind::activations);
   fill_zero(saved);  // the padding of its rows, which operations pass over and copies do not
   return saved;
 }
@@ -163,7 +99,7 @@ std::unique_ptr<BatchChannel> CudaBackend::make_channel(std::size_t slot_bytes, 
     device_slots.push_back(
         allocate(Shape{static_cast<std::int64_t>(slot_bytes)}, DType::u8, MemoryKind::workspace));
   }
-  return std::make_unique<gpu::CudaChannel>(index_, compute_, copies_, std::move(device_slots));
+  return std::make_unique<CudaChannel>(index_, compute_, copies_, std::move(device_slots));
 }
 
 void CudaBackend::copy_from_host(Tensor to, const void* from) {
@@ -295,7 +231,7 @@ void CudaBackend::finish_step(const LossScaling& scaling, Tensor state) {
   gpu::finish_step(own("finish_step", DType::f32), scaling, state);
 }
 
-}  // namespace
+}  // namespace gpu
 
 std::unique_ptr<Backend> make_cuda_backend(const CudaOptions& options) {
   const CudaProbe probe = probe_cuda();
@@ -307,7 +243,7 @@ std::unique_ptr<Backend> make_cuda_backend(const CudaOptions& options) {
   }
   const CudaDevice& device = probe.devices[index];
   if (!device.unusable.empty()) throw Unsupported(device.info.name + ": " + device.unusable);
-  return std::make_unique<CudaBackend>(device, options.device);
+  return std::make_unique<gpu::CudaBackend>(device, options.device);
 }
 
 }  // namespace trainbench

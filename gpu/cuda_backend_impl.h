@@ -1,0 +1,74 @@
+#pragma once
+
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "common/backend.h"
+#include "gpu/cuda_device.h"
+#include "gpu/kernels.h"
+#include "gpu/matmul.h"
+#include "gpu/runtime/buffer.h"
+#include "gpu/runtime/stream.h"
+
+namespace trainbench::gpu {
+
+/// The operations on one CUDA device, in the order of one stream; a second stream carries batches
+/// to it. Each group of operations is defined beside its kernels.
+class CudaBackend final : public Backend {
+ public:
+  explicit CudaBackend(const CudaDevice& device, int index);
+  ~CudaBackend() override;
+
+  Tensor allocate(Shape shape, DType dtype, MemoryKind kind) override;
+  MemoryUse memory() const override { return memory_; }
+  Tensor allocate_saved(Activation activation, std::int64_t m, std::int64_t n,
+                        DType dtype) override;
+  std::unique_ptr<BatchChannel> make_channel(std::size_t slot_bytes, int slots) override;
+  void copy_from_host(Tensor to, const void* from) override;
+  void copy_to_host(void* to, ConstTensor from) override;
+  void copy(ConstTensor from, Tensor to) override;
+  void fill_zero(Tensor tensor) override;
+
+  void synchronize() override;
+  std::unique_ptr<Recording> record(const std::function<void()>& work) override;
+  std::unique_ptr<DeviceTimer> make_timer() override;
+  std::vector<Served> served() const override;
+  void require_precision(const Precision& precision) const override;
+
+  void cast(ConstTensor from, Tensor to) override;
+  void normalize_bytes(ConstTensor from, Tensor to, float scale, float shift) override;
+  void matmul(const MatmulForm& form, ConstTensor a, ConstTensor b, Tensor c,
+              const MatmulEpilogue& epilogue) override;
+  void add_bias(Tensor x, ConstTensor bias) override;
+  void activation_forward(Activation activation, Tensor x, Tensor saved) override;
+  void activation_backward(Activation activation, ConstTensor saved, Tensor dx) override;
+  void bias_gradient(ConstTensor dy, Tensor db) override;
+  void softmax_cross_entropy(ConstTensor logits, ConstTensor labels, Tensor losses, Tensor gradient,
+                             ConstTensor state) override;
+  void mean(ConstTensor values, Tensor mean) override;
+  void check_finite(ConstTensor gradients, Tensor state) override;
+  void clip_gradients(ConstTensor gradients, double max_norm, Tensor state) override;
+  void sgd(const SgdOptions& options, const ParameterUpdate& update, Tensor velocity,
+           ConstTensor state) override;
+  void adamw(const AdamOptions& options, const ParameterUpdate& update, Tensor first_moment,
+             Tensor second_moment, ConstTensor state) override;
+  void finish_step(const LossScaling& scaling, Tensor state) override;
+
+ private:
+  /// The queue, for an operation of our own kernels that served() is to name.
+  const Queue& own(const char* operation, DType dtype);
+
+  CudaDevice device_;
+  int index_;
+  Stream compute_;
+  Stream copies_;
+  std::vector<DeviceBuffer> buffers_;
+  MemoryUse memory_;
+  Queue queue_;
+  Matmul matmul_;
+  std::set<std::pair<std::string_view, DType>> own_operations_;
+};
+
+}  // namespace trainbench::gpu
