@@ -182,6 +182,12 @@ void CudaBackend::matmul(const MatmulForm& form, ConstTensor a, ConstTensor b, T
   matmul_.run(queue_, form, a, b, c, epilogue);
 }
 
+void CudaBackend::matmul_batched(const MatmulForm& form, const MatmulBatch& batch,
+                                 const ConstMatrices& a, const ConstMatrices& b,
+                                 const Matrices& c) {
+  matmul_.run_batched(queue_, form, batch, a, b, c);
+}
+
 void CudaBackend::add_bias(Tensor x, ConstTensor bias) {
   gpu::add_bias(own("add_bias", x.dtype), x, bias);
 }

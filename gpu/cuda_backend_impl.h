@@ -41,6 +41,8 @@ class CudaBackend final : public Backend {
   void normalize_bytes(ConstTensor from, Tensor to, float scale, float shift) override;
   void matmul(const MatmulForm& form, ConstTensor a, ConstTensor b, Tensor c,
               const MatmulEpilogue& epilogue) override;
+  void matmul_batched(const MatmulForm& form, const MatmulBatch& batch, const ConstMatrices& a,
+                      const ConstMatrices& b, const Matrices& c) override;
   void add_bias(Tensor x, ConstTensor bias) override;
   void activation_forward(Activation activation, Tensor x, Tensor saved) override;
   void activation_backward(Activation activation, ConstTensor saved, Tensor dx) override;

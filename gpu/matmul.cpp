@@ -1,5 +1,7 @@
 #include "gpu/matmul.h"
 
+#include <algorithm>
+#include <array>
 #include <map>
 #include <string>
 #include <utility>
@@ -38,6 +40,45 @@ std::string provider_of(const MatmulProblem& problem, const MatmulPlan& plan) {
   return "cublaslt, own kernels for " + text_of(rest, problem.activation);
 }
 
+/// Distances between the matrices of an operand.
+struct Steps {
+  std::int64_t outer, inner;
+};
+template <class View>
+Steps steps_of(const BasicMatrices<View>& operand) {
+  return {operand.outer_stride, operand.inner_stride};
+}
+
+/// A batch as calls of the library, which knows one distance: call i's first matrices lie i `step`
+/// behind the batch's, its others `stride` apart.
+struct BatchLoop {
+  std::int64_t calls;
+  std::int64_t batch;
+  std::array<std::int64_t, 3> step;
+  std::array<std::int64_t, 3> stride;
+};
+
+BatchLoop loop_over(const MatmulBatch& batch, const std::array<Steps, 3>& operands) {
+  std::array<std::int64_t, 3> outer{};
+  std::array<std::int64_t, 3> inner{};
+  bool one_distance = true;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    outer[i] = operands[i].outer;
+    inner[i] = operands[i].inner;
+    one_distance = one_distance && outer[i] == batch.inner * inner[i];
+  }
+  if (one_distance) return {1, batch.outer * batch.inner, outer, inner};
+  if (batch.outer < batch.inner) return {batch.outer, batch.inner, outer, inner};
+  return {batch.inner, batch.outer, inner, outer};
+}
+
+/// An operand from its matrix at `distance` from the first one on.
+template <class View>
+View matrix(const BasicMatrices<View>& operand, std::int64_t distance) {
+  const std::int64_t first = operand.offset + distance;
+  return operand.tensor.range(first, operand.tensor.elements() - first);
+}
+
 }  // namespace
 
 struct Matmul::State {
@@ -48,6 +89,14 @@ struct Matmul::State {
   std::map<MatmulProblem, MatmulPlan> plans;
   std::map<DType, bool> known_masks;  // probed dtypes: is the library's mask laid out as ours
   std::vector<Served> served;
+
+  /// The same product may be met at several alignments.
+  void note(Served entry) {
+    const bool known = std::any_of(served.begin(), served.end(), [&](const Served& other) {
+      return other.operation == entry.operation && other.provider == entry.provider;
+    });
+    if (!known) served.push_back(std::move(entry));
+  }
 };
 
 Matmul::Matmul() : state_(std::make_unique<State>()) {}
@@ -58,13 +107,32 @@ const std::vector<Served>& Matmul::served() const { return state_->served; }
 void Matmul::run(const Queue& queue, const MatmulForm& form, ConstTensor a, ConstTensor b, Tensor c,
                  const MatmulEpilogue& epilogue) {
   const MatmulCall call{form, a, b, c, epilogue};
-  const MatmulProblem problem = problem_of(call);
+  run(queue, problem_of(call), call);
+}
+
+void Matmul::run_batched(const Queue& queue, const MatmulForm& form, const MatmulBatch& batch,
+                         const ConstMatrices& a, const ConstMatrices& b, const Matrices& c) {
+  const BatchLoop loop = loop_over(batch, {steps_of(a), steps_of(b), steps_of(c)});
+  const MatmulEpilogue none;
+  for (std::int64_t i = 0; i < loop.calls; ++i) {
+    const MatmulCall call{form, matrix(a, i * loop.step[0]), matrix(b, i * loop.step[1]),
+                          matrix(c, i * loop.step[2]), none};
+    run(queue,
+        problem_of(
+            call, {batch.m, batch.n, batch.k}, loop.batch,
+            {MatrixLayout{a.row_stride, loop.stride[0]}, MatrixLayout{b.row_stride, loop.stride[1]},
+             MatrixLayout{c.row_stride, loop.stride[2]}}),
+        call);
+  }
+}
+
+void Matmul::run(const Queue& queue, const MatmulProblem& problem, const MatmulCall& call) {
   auto found = state_->plans.find(problem);
   if (found == state_->plans.end()) {
-    const auto mask = state_->known_masks.find(c.dtype);
+    const auto mask = state_->known_masks.find(call.c.dtype);
     const bool known_mask = mask != state_->known_masks.end() && mask->second;
     MatmulPlan plan = make_plan(state_->handle, queue, problem, call, known_mask);
-    state_->served.push_back({text_of(problem), provider_of(problem, plan)});
+    state_->note({text_of(problem), provider_of(problem, plan)});
     found = state_->plans.emplace(problem, std::move(plan)).first;
   }
   const MatmulPlan& plan = found->second;

@@ -5,6 +5,7 @@
 
 #include "common/backend.h"
 #include "gpu/kernels.h"
+#include "gpu/matmul_problem.h"
 
 namespace trainbench::gpu {
 
@@ -22,6 +23,11 @@ class Matmul {
   void run(const Queue& queue, const MatmulForm& form, ConstTensor a, ConstTensor b, Tensor c,
            const MatmulEpilogue& epilogue);
 
+  /// A batch of products, in one call where its matrices have one distance, else in as few as the
+  /// smaller of its two extents.
+  void run_batched(const Queue& queue, const MatmulForm& form, const MatmulBatch& batch,
+                   const ConstMatrices& a, const ConstMatrices& b, const Matrices& c);
+
   /// Finds out whether the library's ReLU mask of this dtype reads like ours: only then is ReLU
   /// fused where its mask is kept. Allocates and waits: belongs to set-up.
   void probe_relu_mask(const Queue& queue, DType dtype);
@@ -31,6 +37,8 @@ class Matmul {
 
  private:
   struct State;
+  void run(const Queue& queue, const MatmulProblem& problem, const MatmulCall& call);
+
   std::unique_ptr<State> state_;
 };
 

@@ -1,6 +1,7 @@
 #include "gpu/matmul_plan.h"
 
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "gpu/runtime/check.h"
@@ -28,6 +29,11 @@ void set(const Desc& desc, cublasLtMatmulDescAttributes_t attribute, const T& va
       cublaslt().cublasLtMatmulDescSetAttribute(desc.get(), attribute, &value, sizeof value));
 }
 template <class T>
+void set(const Layout& layout, cublasLtMatrixLayoutAttribute_t attribute, const T& value) {
+  TRAINBENCH_CUBLAS(
+      cublaslt().cublasLtMatrixLayoutSetAttribute(layout.get(), attribute, &value, sizeof value));
+}
+template <class T>
 void set(const Preference& preference, cublasLtMatmulPreferenceAttributes_t attribute,
          const T& value) {
   TRAINBENCH_CUBLAS(cublaslt().cublasLtMatmulPreferenceSetAttribute(preference.get(), attribute,
@@ -52,13 +58,19 @@ cublasComputeType_t compute_type(const MatmulProblem& problem) {
   return problem.math == MathMode::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
 }
 
-/// The column-major view of a row-major tensor.
-Layout make_layout(const ConstTensor& tensor) {
-  cublasLtMatrixLayout_t layout = nullptr;
+/// The column-major view of row-major matrices of that many columns.
+Layout make_layout(DType dtype, std::int64_t rows, std::int64_t columns, const MatrixLayout& matrix,
+                   std::int64_t batch) {
+  cublasLtMatrixLayout_t raw = nullptr;
   TRAINBENCH_CUBLAS(cublaslt().cublasLtMatrixLayoutCreate(
-      &layout, cuda_type(tensor.dtype), static_cast<std::uint64_t>(tensor.shape[1]),
-      static_cast<std::uint64_t>(tensor.shape[0]), tensor.shape[1]));
-  return Layout(layout);
+      &raw, cuda_type(dtype), static_cast<std::uint64_t>(columns), static_cast<std::uint64_t>(rows),
+      matrix.row_stride));
+  Layout layout(raw);
+  if (batch > 1) {
+    set(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, static_cast<std::int32_t>(batch));
+    set(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, matrix.batch_stride);
+  }
+  return layout;
 }
 
 /// An epilogue of the library and the parts it covers.
@@ -186,12 +198,18 @@ MatmulPlan make_plan(cublasLtHandle_t handle, const Queue& queue, const MatmulPr
   const ConstTensor saved =
       call.epilogue.saved.absent() ? call.epilogue.gradient_saved : call.epilogue.saved;
   const Preference preference = make_preference(queue, problem);
+  const auto layout = [&](bool transposed, std::int64_t rows, std::int64_t columns,
+                          const MatrixLayout& matrix, DType dtype) {
+    if (transposed) std::swap(rows, columns);
+    return make_layout(dtype, rows, columns, matrix, problem.batch);
+  };
   for (const Candidate& candidate : candidates(problem, known_mask)) {
-    MatmulPlan plan{.desc = make_desc(problem, candidate, saved),
-                    .a = make_layout(call.a),
-                    .b = make_layout(call.b),
-                    .c = make_layout(call.c),
-                    .fused = candidate.parts};
+    MatmulPlan plan{
+        .desc = make_desc(problem, candidate, saved),
+        .a = layout(problem.transpose_a, problem.m, problem.k, problem.a, problem.operand),
+        .b = layout(problem.transpose_b, problem.k, problem.n, problem.b, problem.operand),
+        .c = layout(false, problem.m, problem.n, problem.c, problem.result),
+        .fused = candidate.parts};
     set_pointers(plan, call.epilogue);  // their alignment counts
     if (const auto algorithm = choose_algorithm(handle, plan, preference)) {
       plan.algorithm = *algorithm;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "common/matmul_size.h"
 #include "gpu/kernels.h"
 
 namespace trainbench::gpu {
@@ -34,9 +33,14 @@ MatmulProblem problem_of(const MatmulCall& call) {
   const ConstTensor saved = epilogue.saved.absent() ? epilogue.gradient_saved : epilogue.saved;
   const ConstTensor bias = epilogue.bias.absent() ? epilogue.bias_gradient : epilogue.bias;
   if (!saved.absent()) require_saved(activation, c, saved);
+  const auto whole = [](const ConstTensor& matrix) { return MatrixLayout{matrix.shape[1], 0}; };
   return {.m = size.m,
           .n = size.n,
           .k = size.k,
+          .batch = 1,
+          .a = whole(a),
+          .b = whole(b),
+          .c = whole(c),
           .operand = a.dtype,
           .result = c.dtype,
           .math = form.math,
@@ -48,6 +52,32 @@ MatmulProblem problem_of(const MatmulCall& call) {
           .saves = !epilogue.saved.absent(),
           .alignment = {alignment_of(a.data), alignment_of(b.data), alignment_of(c.data),
                         alignment_of(bias.data), alignment_of(saved.data)}};
+}
+
+MatmulProblem problem_of(const MatmulCall& call, const MatmulSize& size, std::int64_t batch,
+                         const std::array<MatrixLayout, 3>& layouts) {
+  const MatmulForm& form = call.form;
+  require(call.a.dtype == call.b.dtype, "A and B have one dtype");
+  require(call.c.dtype == call.a.dtype || call.c.dtype == accumulator_of(call.a.dtype),
+          "C has its operands' dtype or that of the sums");
+  return {.m = size.m,
+          .n = size.n,
+          .k = size.k,
+          .batch = batch,
+          .a = layouts[0],
+          .b = layouts[1],
+          .c = layouts[2],
+          .operand = call.a.dtype,
+          .result = call.c.dtype,
+          .math = form.math,
+          .transpose_a = form.transpose_a,
+          .transpose_b = form.transpose_b,
+          .accumulate = form.accumulate,
+          .parts = 0,
+          .activation = Activation::none,
+          .saves = false,
+          .alignment = {alignment_of(call.a.data), alignment_of(call.b.data),
+                        alignment_of(call.c.data), alignment_of(nullptr), alignment_of(nullptr)}};
 }
 
 std::string text_of(unsigned parts, Activation activation) {
@@ -65,7 +95,8 @@ std::string text_of(unsigned parts, Activation activation) {
 
 std::string text_of(const MatmulProblem& p) {
   const MatmulForm form{p.transpose_a, p.transpose_b, p.accumulate, p.math};
-  const std::string name = matmul_name(form, {p.m, p.n, p.k}, p.operand, p.result);
+  std::string name = matmul_name(form, {p.m, p.n, p.k}, p.operand, p.result);
+  if (p.batch > 1) name += " batch " + std::to_string(p.batch);
   return p.parts == 0 ? name : name + ' ' + text_of(p.parts, p.activation);
 }
 

@@ -23,7 +23,8 @@ struct CublasLt {
   F(cublasLtMatmulPreferenceDestroy)      \
   F(cublasLtMatmulPreferenceSetAttribute) \
   F(cublasLtMatrixLayoutCreate)           \
-  F(cublasLtMatrixLayoutDestroy)
+  F(cublasLtMatrixLayoutDestroy)          \
+  F(cublasLtMatrixLayoutSetAttribute)
 // A declared name takes no parentheses: NOLINTNEXTLINE(bugprone-macro-parentheses)
 #define TRAINBENCH_MEMBER(name) decltype(&::name) name;
   TRAINBENCH_CUBLASLT_FUNCTIONS(TRAINBENCH_MEMBER)
