@@ -112,9 +112,9 @@ void statistics(int threads, Arena& arena, const BatchNormOptions& options, cons
     sums.clear(part);
     for_each_strip(rows, e.channels, [&](const Strip& strip) {
       const Line<W> shift(strip, e.channels, [&](std::int64_t c) { return mean[c]; });
-      Block<T> block;
+      Elements<T> block;
       sum_lines<W>(sums, part, strip, [&](std::int64_t offset, W* a, W* b) {
-        const W* values = block.read(x + offset, strip.width);
+        const auto values = block.read(x + offset, strip.width);
 #pragma omp simd
         for (std::int64_t i = 0; i < strip.width; ++i) {
           const W d = values[i] - shift.value[i];
@@ -166,13 +166,13 @@ void normalize(int threads, const BatchNormOptions& options, const T* x, const E
     const Line<W> scale(strip, e.channels,
                         [&](std::int64_t c) { return inverse(c) * widen(gamma[c]); });
     const Line<W> shift(strip, e.channels, [&](std::int64_t c) { return widen(beta[c]); });
-    Block<T> x_block, residual_block, y_block;
+    Elements<T> x_block, residual_block, y_block;
     for (std::int64_t line = 0; line < strip.lines; ++line) {
       const std::int64_t offset = strip.offset + line * strip.step;
-      const W* from = x_block.read(x + offset, strip.width);
-      const W* added = nullptr;
+      const auto from = x_block.read(x + offset, strip.width);
+      typename Elements<T>::Reader added{};
       if constexpr (with_residual) added = residual_block.read(residual + offset, strip.width);
-      W* to = y_block.target(y + offset);
+      const auto to = y_block.target(y + offset);
 #pragma omp simd
       for (std::int64_t i = 0; i < strip.width; ++i) {
         W value = (from[i] - middle.value[i]) * scale.value[i] + shift.value[i];
@@ -210,11 +210,11 @@ void gradient_sums(const BackwardTensors<T>& t, const Extents& e, int parts,
   using W = Wide<T>;
   const auto strip_kernel = [&](std::int64_t part, const Strip& strip, auto with_relu) {
     const Line<W> middle(strip, e.channels, [&](std::int64_t c) { return t.mean[c]; });
-    Block<T> x_block, y_block, dy_block;
+    Elements<T> x_block, y_block, dy_block;
     sum_lines<W>(sums, part, strip, [&](std::int64_t offset, W* a, W* b) {
-      const W* x = x_block.read(t.x + offset, strip.width);
-      const W* dy = dy_block.read(t.dy + offset, strip.width);
-      const W* y = nullptr;
+      const auto x = x_block.read(t.x + offset, strip.width);
+      const auto dy = dy_block.read(t.dy + offset, strip.width);
+      typename Elements<T>::Reader y{};
       if constexpr (with_relu) y = y_block.read(t.y + offset, strip.width);
 #pragma omp simd
       for (std::int64_t i = 0; i < strip.width; ++i) {
@@ -254,15 +254,15 @@ void input_gradient(const BackwardTensors<T>& t, const Extents& e, int parts, co
       return static_cast<W>(static_cast<double>(factor(c)) * inverse * inverse * sums.second(0)[c] /
                             m);
     });
-    Block<T> x_block, y_block, dy_block, dx_block, residual_block;
+    Elements<T> x_block, y_block, dy_block, dx_block, residual_block;
     for (std::int64_t line = 0; line < strip.lines; ++line) {
       const std::int64_t offset = strip.offset + line * strip.step;
-      const W* x = x_block.read(t.x + offset, strip.width);
-      const W* dy = dy_block.read(t.dy + offset, strip.width);
-      const W* y = nullptr;
+      const auto x = x_block.read(t.x + offset, strip.width);
+      const auto dy = dy_block.read(t.dy + offset, strip.width);
+      typename Elements<T>::Reader y{};
       if constexpr (with_relu) y = y_block.read(t.y + offset, strip.width);
-      W* dx = dx_block.target(t.dx + offset);
-      W* dresidual = nullptr;
+      const auto dx = dx_block.target(t.dx + offset);
+      typename Elements<T>::Writer dresidual{};
       if constexpr (with_residual) dresidual = residual_block.target(t.dresidual + offset);
 #pragma omp simd
       for (std::int64_t i = 0; i < strip.width; ++i) {

@@ -158,9 +158,9 @@ void column_sums(int threads, ConstTensor x, Tensor sums) {
     using T = Element<decltype(from)>;
     const auto add_up = [=](std::int64_t group, std::int64_t first, std::int64_t count) {
       alignas(64) Wide<T> total[kBlock] = {};
-      Block<T> block;
+      Elements<T> block;
       for (std::int64_t row = group * rows; row < (group + 1) * rows; ++row) {
-        const Wide<T>* values = block.read(from + row * columns + first, count);
+        const auto values = block.read(from + row * columns + first, count);
 #pragma omp simd
         for (std::int64_t i = 0; i < count; ++i) total[i] += values[i];
       }
@@ -188,12 +188,12 @@ void row_sums(int threads, ConstTensor x, Tensor sums) {
   with_sums(x, sums, [=](const auto* from, auto* to) {
     using T = Element<decltype(from)>;
     parallel_ranges(threads, x.shape[0], 16, [=](Range rows) {
-      Block<T> block;
+      Elements<T> block;
       for (std::int64_t row = rows.first; row < rows.last; ++row) {
         Wide<T> total = 0;
         for (std::int64_t column = 0; column < columns; column += kBlock) {
           const std::int64_t count = std::min(kBlock, columns - column);
-          const Wide<T>* values = block.read(from + row * columns + column, count);
+          const auto values = block.read(from + row * columns + column, count);
           Wide<T> part = 0;
 #pragma omp simd reduction(+ : part)
           for (std::int64_t i = 0; i < count; ++i) part += values[i];
@@ -237,14 +237,14 @@ void CpuBackend::add(ConstTensor a, ConstTensor b, Tensor y) {
     const T* right = b.as<T>();
     T* sum = y.as<T>();
     parallel_ranges(threads_, y.elements(), kGrain, [=](Range range) {
-      Block<T> left_block;
-      Block<T> right_block;
-      Block<T> sum_block;
+      Elements<T> left_block;
+      Elements<T> right_block;
+      Elements<T> sum_block;
       for (std::int64_t i = range.first; i < range.last; i += kBlock) {
         const std::int64_t count = std::min(kBlock, range.last - i);
-        const Wide<T>* first = left_block.read(left + i, count);
-        const Wide<T>* second = right_block.read(right + i, count);
-        Wide<T>* result = sum_block.target(sum + i);
+        const auto first = left_block.read(left + i, count);
+        const auto second = right_block.read(right + i, count);
+        const auto result = sum_block.target(sum + i);
 #pragma omp simd
         for (std::int64_t j = 0; j < count; ++j) result[j] = first[j] + second[j];
         sum_block.store(sum + i, count);

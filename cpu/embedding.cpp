@@ -15,10 +15,10 @@ bool is_entry(std::int64_t index, std::int64_t entries) { return index >= 0 && i
 
 template <class T>
 void add_row(const T* from, Wide<T>* to, std::int64_t count) {
-  Block<T> block;
+  Elements<T> block;
   for (std::int64_t i = 0; i < count; i += kBlock) {
     const std::int64_t length = std::min(kBlock, count - i);
-    const Wide<T>* values = block.read(from + i, length);
+    const auto values = block.read(from + i, length);
     Wide<T>* sums = to + i;
 #pragma omp simd
     for (std::int64_t j = 0; j < length; ++j) sums[j] += values[j];
@@ -31,12 +31,12 @@ void embed_row(const T* entry, const T* position, T* y, std::int64_t count) {
     std::copy(entry, entry + count, y);
     return;
   }
-  Block<T> entry_block, position_block, y_block;
+  Elements<T> entry_block, position_block, y_block;
   for (std::int64_t i = 0; i < count; i += kBlock) {
     const std::int64_t length = std::min(kBlock, count - i);
-    const Wide<T>* a = entry_block.read(entry + i, length);
-    const Wide<T>* b = position_block.read(position + i, length);
-    Wide<T>* sum = y_block.target(y + i);
+    const auto a = entry_block.read(entry + i, length);
+    const auto b = position_block.read(position + i, length);
+    const auto sum = y_block.target(y + i);
 #pragma omp simd
     for (std::int64_t j = 0; j < length; ++j) sum[j] = a[j] + b[j];
     y_block.store(y + i, length);

@@ -67,9 +67,9 @@ void statistics(const T* x, const Extents& e, double epsilon, std::int64_t image
   std::fill_n(space.first, 2 * e.channels, 0.0);
   for_each_strip(e.rows(image), e.channels, [&](const Strip& strip) {
     alignas(64) W lanes[kBlock] = {};
-    Block<T> block;
+    Elements<T> block;
     for (std::int64_t line = 0; line < strip.lines; ++line) {
-      const W* values = block.read(x + strip.offset + line * strip.step, strip.width);
+      const auto values = block.read(x + strip.offset + line * strip.step, strip.width);
 #pragma omp simd
       for (std::int64_t i = 0; i < strip.width; ++i) lanes[i] += values[i];
     }
@@ -81,9 +81,9 @@ void statistics(const T* x, const Extents& e, double epsilon, std::int64_t image
   for_each_strip(e.rows(image), e.channels, [&](const Strip& strip) {
     const Line<W> middle(strip, e.channels, [&](std::int64_t c) { return mean[c / e.width]; });
     alignas(64) W lanes[kBlock] = {};
-    Block<T> block;
+    Elements<T> block;
     for (std::int64_t line = 0; line < strip.lines; ++line) {
-      const W* values = block.read(x + strip.offset + line * strip.step, strip.width);
+      const auto values = block.read(x + strip.offset + line * strip.step, strip.width);
 #pragma omp simd
       for (std::int64_t i = 0; i < strip.width; ++i) {
         const W deviation = values[i] - middle.value[i];
@@ -121,12 +121,12 @@ struct Factors {
 template <bool kSilu, class T>
 void normalize(const Strip& strip, const Factors<T>& factors, const T* x, T* y) {
   using W = Wide<T>;
-  Block<T> in;
-  Block<T> out;
+  Elements<T> in;
+  Elements<T> out;
   for (std::int64_t line = 0; line < strip.lines; ++line) {
     const std::int64_t offset = strip.offset + line * strip.step;
-    const W* values = in.read(x + offset, strip.width);
-    W* result = out.target(y + offset);
+    const auto values = in.read(x + offset, strip.width);
+    const auto result = out.target(y + offset);
 #pragma omp simd
     for (std::int64_t i = 0; i < strip.width; ++i) {
       const W z = factors.normal(values[i], i);
@@ -165,12 +165,12 @@ void image_sums(const Backward<T>& pass, std::int64_t image, const Workspace<Wid
                             [&](std::int64_t c) { return inverse[c / e.width]; });
     alignas(64) W sums[kBlock] = {};
     alignas(64) W products[kBlock] = {};
-    Block<T> x_block;
-    Block<T> dy_block;
+    Elements<T> x_block;
+    Elements<T> dy_block;
     for (std::int64_t line = 0; line < strip.lines; ++line) {
       const std::int64_t offset = strip.offset + line * strip.step;
-      const W* x = x_block.read(pass.x + offset, strip.width);
-      const W* dy = dy_block.read(pass.dy + offset, strip.width);
+      const auto x = x_block.read(pass.x + offset, strip.width);
+      const auto dy = dy_block.read(pass.dy + offset, strip.width);
       W* dz = space.dz + offset - image * e.elements();
 #pragma omp simd
       for (std::int64_t i = 0; i < strip.width; ++i) {
@@ -216,24 +216,29 @@ void image_gradient(const Backward<T>& pass, std::int64_t image, const Workspace
     const Line<W> constant = line_of([&](std::int64_t c) {
       return -inverse[c / e.width] * static_cast<W>(group_mean(space.first, c / e.width));
     });
-    Block<T> x_block;
-    Block<T> dy_block;
-    Block<T> dx_block;
+    Elements<T> x_block;
+    Elements<T> dy_block;
+    Elements<T> dx_block;
     for (std::int64_t line = 0; line < strip.lines; ++line) {
       const std::int64_t offset = strip.offset + line * strip.step;
-      const W* x = x_block.read(pass.x + offset, strip.width);
-      const W* dz = kSilu ? space.dz + offset - image * e.elements()
-                          : dy_block.read(pass.dy + offset, strip.width);
+      const auto x = x_block.read(pass.x + offset, strip.width);
+      const auto dz = [&] {
+        if constexpr (kSilu) {
+          return static_cast<const W*>(space.dz + offset - image * e.elements());
+        } else {
+          return dy_block.read(pass.dy + offset, strip.width);
+        }
+      }();
       const auto through = [&](std::int64_t i) {
         return of_dz.value[i] * dz[i] + of_x.value[i] * (x[i] - middle.value[i]) +
                constant.value[i];
       };
       if (accumulate) {
-        W* dx = dx_block.load(pass.dx + offset, strip.width);
+        const auto dx = dx_block.load(pass.dx + offset, strip.width);
 #pragma omp simd
         for (std::int64_t i = 0; i < strip.width; ++i) dx[i] += through(i);
       } else {
-        W* dx = dx_block.target(pass.dx + offset);
+        const auto dx = dx_block.target(pass.dx + offset);
 #pragma omp simd
         for (std::int64_t i = 0; i < strip.width; ++i) dx[i] = through(i);
       }

@@ -24,15 +24,15 @@ template <class T>
 Wide<T> add_and_sum(T* x, const T* residual, std::int64_t columns) {
   Wide<T> total = 0;
   in_blocks(columns, [&](std::int64_t first, std::int64_t count) {
-    Block<T> x_block, residual_block;
+    Elements<T> x_block, residual_block;
     if (residual != nullptr) {
-      Wide<T>* values = x_block.load(x + first, count);
-      const Wide<T>* more = residual_block.read(residual + first, count);
+      const auto values = x_block.load(x + first, count);
+      const auto more = residual_block.read(residual + first, count);
 #pragma omp simd
       for (std::int64_t i = 0; i < count; ++i) values[i] += more[i];
       x_block.store(x + first, count);
     }
-    const Wide<T>* values = x_block.read(x + first, count);
+    const auto values = x_block.read(x + first, count);
     Wide<T> sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (std::int64_t i = 0; i < count; ++i) sum += values[i];
@@ -45,8 +45,8 @@ template <class T>
 Wide<T> squares_about(const T* x, Wide<T> mean, std::int64_t columns) {
   Wide<T> total = 0;
   in_blocks(columns, [&](std::int64_t first, std::int64_t count) {
-    Block<T> block;
-    const Wide<T>* values = block.read(x + first, count);
+    Elements<T> block;
+    const auto values = block.read(x + first, count);
     Wide<T> sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (std::int64_t i = 0; i < count; ++i) sum += (values[i] - mean) * (values[i] - mean);
@@ -60,11 +60,11 @@ template <class T>
 void normalise(const T* x, Wide<T> mean, Wide<T> inverse, const T* gamma, const T* beta, T* y,
                std::int64_t columns) {
   in_blocks(columns, [&](std::int64_t first, std::int64_t count) {
-    Block<T> x_block, gamma_block, beta_block, y_block;
-    const Wide<T>* values = x_block.read(x + first, count);
-    const Wide<T>* scale = gamma_block.read(gamma + first, count);
-    const Wide<T>* shift = beta_block.read(beta + first, count);
-    Wide<T>* result = y_block.target(y + first);
+    Elements<T> x_block, gamma_block, beta_block, y_block;
+    const auto values = x_block.read(x + first, count);
+    const auto scale = gamma_block.read(gamma + first, count);
+    const auto shift = beta_block.read(beta + first, count);
+    const auto result = y_block.target(y + first);
 #pragma omp simd
     for (std::int64_t i = 0; i < count; ++i) {
       result[i] = (values[i] - mean) * inverse * scale[i] + shift[i];
@@ -94,9 +94,9 @@ class Backward {
     W total = 0;
     W along = 0;
     in_blocks(columns_, [&](std::int64_t first, std::int64_t count) {
-      Block<T> x_block, dy_block;
-      const W* values = x_block.read(x + first, count);
-      const W* slopes = dy_block.read(dy + first, count);
+      Elements<T> x_block, dy_block;
+      const auto values = x_block.read(x + first, count);
+      const auto slopes = dy_block.read(dy + first, count);
       const W* gamma = gamma_ + first;
       W* dgamma = dgamma_ + first;
       W* dbeta = dbeta_ + first;
@@ -123,11 +123,11 @@ class Backward {
   void gradient(const T* x, const T* dy, W mean, W inverse, W level, W along, const T* dresidual,
                 T* dx) {
     in_blocks(columns_, [&](std::int64_t first, std::int64_t count) {
-      Block<T> x_block, dy_block, dx_block, residual_block;
-      const W* values = x_block.read(x + first, count);
-      const W* slopes = dy_block.read(dy + first, count);
+      Elements<T> x_block, dy_block, dx_block, residual_block;
+      const auto values = x_block.read(x + first, count);
+      const auto slopes = dy_block.read(dy + first, count);
       const W* gamma = gamma_ + first;
-      W* result = dx_block.target(dx + first);
+      const auto result = dx_block.target(dx + first);
       const auto slope = [=](std::int64_t i) {
         return inverse * (slopes[i] * gamma[i] - level - (values[i] - mean) * inverse * along);
       };
@@ -135,7 +135,7 @@ class Backward {
 #pragma omp simd
         for (std::int64_t i = 0; i < count; ++i) result[i] = slope(i);
       } else {
-        const W* more = residual_block.read(dresidual + first, count);
+        const auto more = residual_block.read(dresidual + first, count);
 #pragma omp simd
         for (std::int64_t i = 0; i < count; ++i) result[i] = slope(i) + more[i];
       }

@@ -53,18 +53,18 @@ void cell_forward(int threads, const CellShape& shape, T* gates, const Wide<T>* 
                   Wide<T>* cells, T* hidden) {
   using W = Wide<T>;
   for_blocks(threads, shape, [=](std::int64_t gate, std::int64_t cell, std::int64_t count) {
-    Block<T> blocks[kGates], output;
-    W* g[kGates];
+    Elements<T> blocks[kGates], output;
+    typename Elements<T>::Writer g[kGates];
     for (int k = 0; k < kGates; ++k) g[k] = blocks[k].load(gates + gate + k * shape.units, count);
     const W* before = previous == nullptr ? nullptr : previous + cell;
     W* now = cells + cell;
-    W* y = output.target(hidden + cell);
+    const auto y = output.target(hidden + cell);
 #pragma omp simd
     for (std::int64_t j = 0; j < count; ++j) {
-      const W i = logistic(g[kInput][j]);
-      const W f = logistic(g[kForget][j]);
-      const W c = tanh_by_logistic(g[kCell][j]);
-      const W o = logistic(g[kOutput][j]);
+      const W i = logistic<W>(g[kInput][j]);
+      const W f = logistic<W>(g[kForget][j]);
+      const W c = tanh_by_logistic<W>(g[kCell][j]);
+      const W o = logistic<W>(g[kOutput][j]);
       const W sum = (before == nullptr ? W{0} : f * before[j]) + i * c;
       g[kInput][j] = i;
       g[kForget][j] = f;
@@ -93,14 +93,14 @@ template <class T>
 void cell_backward(int threads, const CellShape& shape, const CellBackward<T>& step) {
   using W = Wide<T>;
   for_blocks(threads, shape, [=](std::int64_t gate, std::int64_t cell, std::int64_t count) {
-    Block<T> blocks[kGates], slopes[kGates], above;
-    const W* g[kGates];
-    W* d[kGates];
+    Elements<T> blocks[kGates], slopes[kGates], above;
+    typename Elements<T>::Reader g[kGates];
+    typename Elements<T>::Writer d[kGates];
     for (int k = 0; k < kGates; ++k) {
       g[k] = blocks[k].read(step.gates + gate + k * shape.units, count);
       d[k] = slopes[k].target(step.dgates + gate + k * shape.units);
     }
-    const W* dh = above.read(step.dhidden + cell, count);
+    const auto dh = above.read(step.dhidden + cell, count);
     const W* before = step.previous == nullptr ? nullptr : step.previous + cell;
     const W* now = step.cells + cell;
     W* dc = step.dcells + cell;

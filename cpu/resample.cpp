@@ -29,15 +29,15 @@ void require_double(const ConstTensor& small, const ConstTensor& large) {
 /// to[count] = the sums of four pixels: two neighbours at `upper` and the two below.
 template <class T>
 void add_four(const T* upper, const T* lower, std::int64_t channels, T* to) {
-  Block<T> blocks[4];
-  Block<T> out;
+  Elements<T> blocks[4];
+  Elements<T> out;
   for (std::int64_t c = 0; c < channels; c += kBlock) {
     const std::int64_t count = std::min(kBlock, channels - c);
-    const Wide<T>* a = blocks[0].read(upper + c, count);
-    const Wide<T>* b = blocks[1].read(upper + channels + c, count);
-    const Wide<T>* d = blocks[2].read(lower + c, count);
-    const Wide<T>* e = blocks[3].read(lower + channels + c, count);
-    Wide<T>* sum = out.target(to + c);
+    const auto a = blocks[0].read(upper + c, count);
+    const auto b = blocks[1].read(upper + channels + c, count);
+    const auto d = blocks[2].read(lower + c, count);
+    const auto e = blocks[3].read(lower + channels + c, count);
+    const auto sum = out.target(to + c);
 #pragma omp simd
     for (std::int64_t i = 0; i < count; ++i) sum[i] = (a[i] + b[i]) + (d[i] + e[i]);
     out.store(to + c, count);
