@@ -2,6 +2,7 @@
 
 #include "common/core/error.h"
 #include "cpu/providers/eigen.h"
+#include "cpu/providers/winograd.h"
 #if TRAINBENCH_HAS_BLAS
 #include "cpu/providers/blas.h"
 #endif
@@ -54,6 +55,7 @@ std::vector<const ConvolutionProvider*> convolution_providers_for(const std::str
     const ConvolutionProvider& provider = library.convolution();
     if (option == "auto" || provider.name() == option) chosen.push_back(&provider);
   }
+  if (option == "auto") chosen.push_back(&winograd_provider());
   return chosen;
 }
 

@@ -1,5 +1,10 @@
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include "common/check/check_backend.h"
 #include "common/check/expected.h"
+#include "common/check/minimal_filtering.h"
 #include "common/check/reference.h"
 #include "common/convolution_size.h"
 
@@ -93,11 +98,92 @@ struct Convolution {
     return total;
   }
 
+  /// Bounds of the same three where minimal filtering computed them.
+  double filtered_output_error(const HostTensor& image, const HostTensor& weights,
+                               std::int64_t index) const {
+    using namespace minimal_filtering;
+    const std::int64_t f = index % size.filters;
+    const std::int64_t ow = index / size.filters % size.out_width;
+    const std::int64_t oh = index / size.filters / size.out_width % size.out_height;
+    const std::int64_t b = index / size.filters / size.out_width / size.out_height;
+    double magnitude = 0;
+    for (std::int64_t c = 0; c < size.channels; ++c) {
+      const auto pixels = transformed<4>(of_pixels, [&](std::int64_t i, std::int64_t j) {
+        const std::int64_t h = oh / 2 * 2 - window.padding + i;
+        const std::int64_t w = ow / 2 * 2 - window.padding + j;
+        return inside(h, w) ? image[x(b, h, w, c)] : 0.0;
+      });
+      const auto taps = transformed<3>(
+          of_taps, [&](std::int64_t i, std::int64_t j) { return weights[weight(f, i, j, c)]; });
+      magnitude += products(pixels, taps, kOfOutput[oh % 2], kOfOutput[ow % 2]);
+    }
+    return error(size.channels, magnitude);
+  }
+  double filtered_data_gradient_error(const HostTensor& dy, const HostTensor& weights,
+                                      std::int64_t index) const {
+    using namespace minimal_filtering;
+    const std::int64_t c = index % size.channels;
+    const std::int64_t w = index / size.channels % size.width;
+    const std::int64_t h = index / size.channels / size.width % size.height;
+    const std::int64_t b = index / size.channels / size.width / size.height;
+    double magnitude = 0;
+    for (std::int64_t f = 0; f < size.filters; ++f) {
+      const auto slopes = transformed<4>(of_pixels, [&](std::int64_t i, std::int64_t j) {
+        const std::int64_t oh = h / 2 * 2 - (2 - window.padding) + i;
+        const std::int64_t ow = w / 2 * 2 - (2 - window.padding) + j;
+        const bool there = oh >= 0 && oh < size.out_height && ow >= 0 && ow < size.out_width;
+        return there ? dy[y(b, oh, ow, f)] : 0.0;
+      });
+      const auto taps = transformed<3>(of_taps, [&](std::int64_t i, std::int64_t j) {
+        return weights[weight(f, 2 - i, 2 - j, c)];
+      });
+      magnitude += products(slopes, taps, kOfOutput[h % 2], kOfOutput[w % 2]);
+    }
+    return error(size.filters, magnitude);
+  }
+  double filtered_weight_gradient_error(const HostTensor& image, const HostTensor& dy,
+                                        std::int64_t index) const {
+    using namespace minimal_filtering;
+    const std::int64_t c = index % size.channels;
+    const std::int64_t kx = index / size.channels % size.kernel;
+    const std::int64_t ky = index / size.channels / size.kernel % size.kernel;
+    const std::int64_t f = index / size.patch();
+    const float* const values = image.as<float>();
+    const float* const gradients = dy.as<float>();
+    double magnitude = 0;
+    std::int64_t tiles = 0;
+    for (std::int64_t b = 0; b < size.batch; ++b) {
+      for (std::int64_t oh = 0; oh < size.out_height; oh += 2) {
+        for (std::int64_t ow = 0; ow < size.out_width; ow += 2, ++tiles) {
+          const auto pixels = transformed<4>(of_pixels, [&](std::int64_t i, std::int64_t j) {
+            const std::int64_t h = oh - window.padding + i;
+            const std::int64_t w = ow - window.padding + j;
+            return inside(h, w) ? static_cast<double>(values[x(b, h, w, c)]) : 0.0;
+          });
+          const auto slopes = transformed<2>(of_slopes, [&](std::int64_t i, std::int64_t j) {
+            const bool there = oh + i < size.out_height && ow + j < size.out_width;
+            return there ? static_cast<double>(gradients[y(b, oh + i, ow + j, f)]) : 0.0;
+          });
+          magnitude += products(pixels, slopes, kOfTap[ky], kOfTap[kx]);
+        }
+      }
+    }
+    return error(tiles, magnitude);
+  }
+
   static void add(Sum& total, const Sum& part) {
     total.value += part.value;
     total.magnitude += part.magnitude;
   }
 };
+
+/// Whether the device says that minimal filtering served the convolution of this name.
+bool is_filtered(const Backend& device, const std::string& name) {
+  const std::vector<Served> all = device.served();
+  return std::any_of(all.begin(), all.end(), [&](const Served& served) {
+    return served.provider == "winograd" && served.operation.starts_with(name);
+  });
+}
 
 }  // namespace
 
@@ -111,19 +197,22 @@ void CheckBackend::conv2d(const Window& window, ConstTensor x, ConstTensor weigh
   const std::int64_t filters = reference.size.filters;
   const std::int64_t elements = y.elements() / y.shape[0];
   const bool each_image = bias.shape.rank() == 2;
-  compare(convolution_name("conv2d", window, reference.size, x.dtype), "y", y,
-          [&](std::int64_t index) {
-            Sum terms = reference.output(*image, *kernel, index);
-            double rounded = 0;  // of a sum that a pass of its own adds the image's bias to
-            if (each_image) rounded = rounding_error(y.dtype, terms.value);
-            if (!addend->absent()) {
-              const std::int64_t row = each_image ? index / elements : 0;
-              terms.add((*addend)[row * filters + index % filters]);
-            }
-            const double error =
-                product_error(reference.size.patch() + 1, x.dtype, math, terms.magnitude);
-            return stored(y.dtype, {terms.value, error + rounded + underflow_error(x.dtype)});
-          });
+  const std::string operation = convolution_name("conv2d", window, reference.size, x.dtype);
+  const bool filtered = is_filtered(inner_, operation);
+  compare(operation, "y", y, [&](std::int64_t index) {
+    Sum terms = reference.output(*image, *kernel, index);
+    double rounded = 0;  // of a sum that a pass of its own adds the image's bias to
+    if (each_image) rounded = rounding_error(y.dtype, terms.value);
+    if (!addend->absent()) {
+      const std::int64_t row = each_image ? index / elements : 0;
+      terms.add((*addend)[row * filters + index % filters]);
+    }
+    double error = product_error(reference.size.patch() + 1, x.dtype, math, terms.magnitude);
+    if (filtered) {
+      error = std::max(error, reference.filtered_output_error(*image, *kernel, index));
+    }
+    return stored(y.dtype, {terms.value, error + rounded + underflow_error(x.dtype)});
+  });
 }
 
 void CheckBackend::conv2d_data_gradient(const Window& window, ConstTensor dy, ConstTensor weights,
@@ -134,16 +223,22 @@ void CheckBackend::conv2d_data_gradient(const Window& window, ConstTensor dy, Co
   const Held before = hold(accumulate ? ConstTensor(dx) : ConstTensor());
   inner_.conv2d_data_gradient(window, dy, weights, dx, accumulate, math);
   const std::int64_t terms_of_one = window.kernel * window.kernel * reference.size.filters + 1;
-  compare(convolution_name("conv2d_data_gradient", window, reference.size, dx.dtype), "dx", dx,
-          [&](std::int64_t index) {
-            Sum terms = reference.data_gradient(*gradient, *kernel, index);
-            if (!before->absent()) terms.add((*before)[index]);
-            const double error = product_error(terms_of_one, dx.dtype, math, terms.magnitude);
-            return stored(dx.dtype, {terms.value, error + underflow_error(dx.dtype)});
-          });
+  const std::string operation =
+      convolution_name("conv2d_data_gradient", window, reference.size, dx.dtype);
+  const bool filtered = is_filtered(inner_, operation);
+  compare(operation, "dx", dx, [&](std::int64_t index) {
+    Sum terms = reference.data_gradient(*gradient, *kernel, index);
+    if (!before->absent()) terms.add((*before)[index]);
+    double error = product_error(terms_of_one, dx.dtype, math, terms.magnitude);
+    if (filtered) {
+      error = std::max(error, reference.filtered_data_gradient_error(*gradient, *kernel, index));
+    }
+    return stored(dx.dtype, {terms.value, error + underflow_error(dx.dtype)});
+  });
 }
 
-// One weight's sum goes over all pixels: 256 of them are enough work.
+// One weight's sum goes over all pixels: 256 of them are enough work, and fewer where each is a sum
+// over transformed tiles too.
 void CheckBackend::conv2d_weight_gradient(const Window& window, ConstTensor x, ConstTensor dy,
                                           Tensor dw, Tensor db, MathMode math) {
   constexpr std::int64_t kChecked = 256;
@@ -155,14 +250,19 @@ void CheckBackend::conv2d_weight_gradient(const Window& window, ConstTensor x, C
   const std::int64_t filters = reference.size.filters;
   const std::string operation =
       convolution_name("conv2d_weight_gradient", window, reference.size, x.dtype);
+  const bool filtered = is_filtered(inner_, operation);
   compare(
       operation, "dw", dw,
       [&](std::int64_t index) {
         const Sum terms = reference.weight_gradient(*image, *gradient, index);
-        const double error = product_error(pixels, x.dtype, math, terms.magnitude);
+        double error = product_error(pixels, x.dtype, math, terms.magnitude);
+        if (filtered) {
+          error =
+              std::max(error, reference.filtered_weight_gradient_error(*image, *gradient, index));
+        }
         return stored(dw.dtype, {terms.value, error + underflow_error(x.dtype)});
       },
-      kChecked);
+      filtered ? kChecked / 4 : kChecked);
   compare(
       operation, "db", db,
       [&](std::int64_t f) {
