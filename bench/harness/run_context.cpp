@@ -1,12 +1,16 @@
 #include "bench/harness/run_context.h"
 
+#include <algorithm>
 #include <ctime>
 
 #include "bench/build_info.h"
 #include "bench/commands/device_json.h"
 #include "bench/harness/warmup.h"
+#include "common/check/check_backend.h"
 #include "common/config/families.h"
 #include "common/core/error.h"
+#include "common/core/precision.h"
+#include "common/models/workload.h"
 #include "common/system/cpu_topology.h"
 #include "common/system/machine.h"
 #include "cpu/providers.h"
@@ -37,6 +41,56 @@ nlohmann::ordered_json clock_context() {
            "repetition"},
           {"wall_time", "host monotonic clock around all steps of a repetition, device finished"},
           {"gpu_time", "device events around the same steps"}};
+}
+
+nlohmann::ordered_json sampling_context() {
+  return {
+      {"stop",
+       "a case ends with the repetitions asked for, each of as many iterations as last min_time "
+       "by its warm-up; partial: before"},
+      {"discarded",
+       "the warm-up of a case and the untimed_iterations before each repetition; no repetition "
+       "that was timed"}};
+}
+
+nlohmann::ordered_json parity_context() {
+  return {{"reference",
+           "plain loops in double over the operands that the device had, for a step of the timed "
+           "case; a loader's first batch byte for byte"},
+          {"elements", kCheckedElements},
+          {"bound", "of each element, to first order in the roundoff, by dtype and sum length"},
+          {"gate",
+           "one element outside its bound fails the case before it is timed; error_of_tolerance "
+           "is the worst element's part of its bound"}};
+}
+
+/// What each precision that a case names stands for.
+nlohmann::ordered_json precision_context(const Suite& suite) {
+  nlohmann::ordered_json precisions = nlohmann::ordered_json::object();
+  for (const Precision& precision : kPrecisions) {
+    const bool used =
+        std::any_of(suite.cases.begin(), suite.cases.end(),
+                    [&](const SuiteCase& each) { return each.id.precision == precision.name; });
+    if (!used) continue;
+    precisions[std::string(precision.name)] = {
+        {"compute", name_of(precision.compute)},
+        {"master", name_of(precision.master)},
+        {"math", precision.math == MathMode::tf32 ? "tf32" : "exact"},
+        {"loss_scaling", precision.loss_scaling}};
+  }
+  return precisions;
+}
+
+nlohmann::ordered_json initial_weights_context(const Suite& suite) {
+  nlohmann::ordered_json context{{"random_numbers", "Philox4x32-10 by seed and index"}};
+  for (const Workload& workload : workloads()) {
+    const bool used =
+        std::any_of(suite.cases.begin(), suite.cases.end(), [&](const SuiteCase& each) {
+          return each.id.family == "train" && each.id.name == workload.name;
+        });
+    if (used) context[std::string(workload.name)] = workload.initialization;
+  }
+  return context;
 }
 
 }  // namespace
@@ -110,8 +164,14 @@ nlohmann::ordered_json run_context(const Suite& suite, const RunSettings& settin
         {"interleaved", settings.interleaved},
         {"processes", settings.processes}}},
       {"warmup_rule", warmup_context()},
+      {"sampling", sampling_context()},
       {"clock", clock_context()},
-      {"initial_weights", "uniform in +-1/sqrt(fan in), Philox4x32-10 by seed and index"},
+      {"precisions", precision_context(suite)},
+      {"parity", parity_context()},
+      {"synthetic_data",
+       "images: a quarter their class's prototype, the rest noise; tokens: three in four follow "
+       "from the one before; Philox4x32-10 by seed and index"},
+      {"initial_weights", initial_weights_context(suite)},
       {"flop_model",
        "2MNK a product; no input gradient for the first layer; no recomputation; bytes: each "
        "operand of an operation once"},

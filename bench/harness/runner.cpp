@@ -207,25 +207,29 @@ class Runner {
     while (!ended && state.KeepRunningBatch(entry.iterations)) state.SetIterationTime(0);
   }
 
+  /// Caches and clocks belong to the case that ran before: one untimed iteration takes them back, a
+  /// whole warm-up where the memory is new. Returns how many iterations that took.
+  std::int64_t settle(const CasePool::Lease& lease) {
+    const auto run = [&](std::int64_t iterations) {
+      return lease.prepared.run(iterations).wall_seconds;
+    };
+    if (lease.fresh) return warm_up(options_.warmup, run).iterations;
+    run(1);
+    return 1;
+  }
+
   /// `ended`: Google Benchmark's loop has come to its end.
   void measure(benchmark::State& state, std::size_t index, bool& ended) {
     Entry& entry = entries_[index];
     const CasePool::Lease lease = pool_.get(index);
-    // Caches and clocks belong to the case that ran before: one untimed iteration takes them back,
-    // a whole warm-up where the memory is new.
-    if (lease.fresh) {
-      warm_up(options_.warmup,
-              [&](std::int64_t iterations) { return lease.prepared.run(iterations).wall_seconds; });
-    } else {
-      lease.prepared.run(1);
-    }
-
+    const std::int64_t untimed = settle(lease);
     Measurement measurement;
     while (state.KeepRunningBatch(entry.iterations)) {
       measurement = lease.prepared.run(entry.iterations);
       if (measurement.device_seconds) state.SetIterationTime(*measurement.device_seconds);
     }
     ended = true;
+    measurement.counters["untimed_iterations"] = static_cast<double>(untimed);
     record(entry, measurement, lease.prepared.after_repetition());
   }
 

@@ -101,6 +101,7 @@ TEST_F(RunnerTest, EachRepetitionIsASample) {
     EXPECT_NEAR(sample.real_time, sample.counters.at("wall_time"), 1e-3);
     EXPECT_LT(sample.cpu_time, sample.real_time) << "a sleeping case uses no CPU";
     EXPECT_EQ(sample.counters.at("loss_last"), 0.5);
+    EXPECT_EQ(sample.counters.at("untimed_iterations"), 1);
     EXPECT_FALSE(sample.counters.contains("gpu_time"));
   }
 }

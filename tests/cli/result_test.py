@@ -35,6 +35,21 @@ class Result(CliTest):
             self.assertEqual(row["name"], row["run_name"] + aggregate)
             self.assertTrue(row["name"].startswith("train/mlp/cpu/fp32/"))
 
+    def test_says_what_was_checked_and_left_out(self):
+        result = self.measure("a.json")
+        context = result["context"]["trainbench"]
+        self.assertTrue(context["sampling"]["stop"] and context["sampling"]["discarded"])
+        self.assertEqual(context["precisions"],
+                         {"fp32": {"compute": "f32", "master": "f32", "math": "exact", "loss_scaling": False}})
+        self.assertEqual(list(context["initial_weights"]), ["random_numbers", "mlp"])
+        rows = [row for row in result["benchmarks"] if row["run_type"] == "iteration"]
+        self.assertEqual(len(rows), 2)
+        for row in rows:
+            self.assertGreaterEqual(row["untimed_iterations"], 1)
+        # More than one result of a step, each of them whole or this many elements of it.
+        self.assertGreater(rows[0]["checked_outputs"], context["parity"]["elements"])
+        self.assertLessEqual(rows[0]["error_of_tolerance"], 1)
+
     def test_standard_output(self):
         run = self.run_program(*SMALL_RUN, "synthetic", "--out", "-", "--format", "json")
         self.assertEqual(run.returncode, 0, run.stderr)
