@@ -47,6 +47,17 @@ class CudaBackend final : public Backend {
   void activation_forward(Activation activation, Tensor x, Tensor saved) override;
   void activation_backward(Activation activation, ConstTensor saved, Tensor dx) override;
   void bias_gradient(ConstTensor dy, Tensor db) override;
+  void shift_tokens(ConstTensor from, bool time_major, Tensor inputs, Tensor targets) override;
+  void embedding(ConstTensor indices, ConstTensor table, ConstTensor positions, Tensor y) override;
+  void embedding_backward(ConstTensor indices, ConstTensor dy, bool accumulate, Tensor dtable,
+                          Tensor dpositions) override;
+  void lstm(ConstTensor inputs, ConstTensor weights, const LstmTrace& trace,
+            MathMode math) override;
+  void lstm_backward(ConstTensor weights, const LstmTrace& trace, Tensor dhidden, Tensor dgates,
+                     MathMode math) override;
+  void lstm_cell(Tensor gates, ConstTensor previous, Tensor cells, Tensor hidden) override;
+  void lstm_cell_backward(ConstTensor gates, ConstTensor previous, ConstTensor cells,
+                          ConstTensor dhidden, Tensor dcells, Tensor dgates) override;
   void softmax_cross_entropy(ConstTensor logits, ConstTensor labels, Tensor losses, Tensor gradient,
                              ConstTensor state) override;
   void mean(ConstTensor values, Tensor mean) override;
@@ -70,6 +81,7 @@ class CudaBackend final : public Backend {
   MemoryUse memory_;
   Queue queue_;
   Matmul matmul_;
+  Tensor cell_gradients_;  // of lstm_backward, from step to step; made at its first call
   std::set<std::pair<std::string_view, DType>> own_operations_;
 };
 

@@ -5,37 +5,6 @@
 namespace trainbench::gpu {
 namespace {
 
-// ---- Rows and columns
-// ----------------------------------------------------------------------------
-
-constexpr int kRowsPerBlock = kBlock / 32;
-
-/// A warp covers 32 packs of one row; the warps of a block take rows of their own.
-struct Grid2 {
-  dim3 blocks;
-  dim3 threads{32, kRowsPerBlock};
-};
-
-Grid2 grid_over(const Queue& queue, std::int64_t rows, std::int64_t packs) {
-  const std::int64_t across = std::clamp<std::int64_t>((packs + 31) / 32, 1, 1024);
-  const std::int64_t down = (rows + kRowsPerBlock - 1) / kRowsPerBlock;
-  const std::int64_t most = std::max<std::int64_t>(16 * queue.units / across, 1);
-  return {.blocks = dim3(static_cast<unsigned>(across),
-                         static_cast<unsigned>(std::clamp<std::int64_t>(down, 1, most)))};
-}
-
-/// Calls f(row, pack) for all rows and packs, in a grid made by grid_over.
-template <class F>
-__device__ void for_rows(std::int64_t rows, std::int64_t packs, F f) {
-  for (std::int64_t row = blockIdx.y * kRowsPerBlock + threadIdx.y; row < rows;
-       row += static_cast<std::int64_t>(gridDim.y) * kRowsPerBlock) {
-    for (std::int64_t pack = blockIdx.x * 32 + threadIdx.x; pack < packs;
-         pack += static_cast<std::int64_t>(gridDim.x) * 32) {
-      f(row, pack);
-    }
-  }
-}
-
 std::int64_t rows_of(const ConstTensor& x) {
   require(x.shape.rank() == 2, "a matrix is needed");
   return x.shape[0];

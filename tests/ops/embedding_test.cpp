@@ -9,7 +9,9 @@ struct Sizes {
   std::int64_t batch, steps, entries, columns;
 };
 
-constexpr Sizes kSizes[] = {{1, 1, 1, 1}, {3, 5, 4, 7}, {2, 33, 130, 600}, {4, 3, 2, 65}};
+/// One row, odd extents, wide rows, entries with many rows and more entries than rows.
+constexpr Sizes kSizes[] = {{1, 1, 1, 1},  {3, 5, 4, 7},   {2, 33, 130, 600},
+                            {4, 3, 2, 65}, {4, 70, 3, 40}, {5, 130, 700, 5}};
 
 class EmbeddingTest : public OpTest {
  protected:
