@@ -92,6 +92,7 @@ void CpuBackend::normalize_bytes(ConstTensor from, Tensor to, float scale, float
       for (std::int64_t i = range.first; i < range.last; i += kBlock) {
         const std::int64_t count = std::min(kBlock, range.last - i);
         Wide<T>* values = block.target(target + i);
+#pragma omp simd
         for (std::int64_t j = 0; j < count; ++j) {
           values[j] = static_cast<Wide<T>>(source[i + j]) * scale + shift;
         }
