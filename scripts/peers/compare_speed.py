@@ -163,7 +163,7 @@ def main():
                 rates[contestant.__name__] = contestant()
             ratios.append(rates["trainbench"] / rates["pytorch"])
             ours, theirs = rates["trainbench"], rates["pytorch"]
-            print(f"{index + 1:5} {ours:11.0f} {theirs:11.0f} {ratios[-1]:7.3f}", flush=True)
+            print(f"{index + 1:5} {ours:11.5g} {theirs:11.5g} {ratios[-1]:7.3f}", flush=True)
 
     interval = median_interval(ratios)
     low, high = interval or (min(ratios), max(ratios))

@@ -1,4 +1,4 @@
-"""compare_speed.py with two programs whose rates are known: ratios, interval, order, exit status."""
+"""compare_speed.py and speed_table.py with programs whose rates are known: ratios, interval, order, exit status."""
 
 import json
 import os
@@ -8,7 +8,8 @@ import sys
 import tempfile
 import unittest
 
-PROGRAM = pathlib.Path(os.environ["TRAINBENCH_SOURCE_DIR"], "scripts/peers/compare_speed.py")
+PEERS = pathlib.Path(os.environ["TRAINBENCH_SOURCE_DIR"], "scripts/peers")
+PROGRAM = PEERS / "compare_speed.py"
 
 # Stands for trainbench and for an interpreter that has PyTorch. Its first line of rates is this round's: what its
 # repetitions measured. Each run leaves a line in calls.json.
@@ -35,26 +36,38 @@ else:
 """
 
 
-class CompareSpeed(unittest.TestCase):
+class Contestants(unittest.TestCase):
+    BATCH = 64
+
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
         for name in ("trainbench", "pytorch"):
             program = self.folder / name
-            program.write_text(CONTESTANT.format(python=sys.executable, folder=folder.name, name=name))
+            text = CONTESTANT.format(python=sys.executable, folder=folder.name, name=name)
+            program.write_text(text.replace("batch:64", f"batch:{self.BATCH}"))
             program.chmod(0o755)
 
+    def plan(self, name, lines):
+        """What each run of that contestant will say."""
+        (self.folder / f"{name}.rates").write_text("".join(f"{line}\n" for line in lines))
+
+    def read_calls(self):
+        return [json.loads(line) for line in (self.folder / "calls.json").read_text().splitlines()]
+
+
+class CompareSpeed(Contestants):
     def compare(self, ours, theirs, *flags):
         """Runs it with those lines of rates, one a round."""
-        (self.folder / "trainbench.rates").write_text("".join(f"{line}\n" for line in ours))
-        (self.folder / "pytorch.rates").write_text("".join(f"{line}\n" for line in theirs))
+        self.plan("trainbench", ours)
+        self.plan("pytorch", theirs)
         (self.folder / "calls.json").write_text("")
         done = subprocess.run(
             [sys.executable, "-B", PROGRAM, "--trainbench", self.folder / "trainbench", "--python",
              self.folder / "pytorch", "--batch", "64", "--threads", "3", "--rounds", str(len(ours)), *flags],
             capture_output=True, text=True, check=False)
-        self.calls = [json.loads(line) for line in (self.folder / "calls.json").read_text().splitlines()]
+        self.calls = self.read_calls()
         return done
 
     def test_ratio_and_interval(self):
@@ -110,6 +123,37 @@ class CompareSpeed(unittest.TestCase):
 
     def test_program_that_is_not_there(self):
         self.check_unable(self.compare([1], [1], "--python", "/nowhere/python"), "/nowhere/python: No such file")
+
+
+class SpeedTable(Contestants):
+    BATCH = 256
+
+    def table(self, ours, theirs, *flags):
+        self.plan("trainbench", ours)
+        self.plan("pytorch", theirs)
+        return subprocess.run(
+            [sys.executable, "-B", PEERS / "speed_table.py", "--trainbench", self.folder / "trainbench", "--python",
+             self.folder / "pytorch", "--workloads", "mlp", "--precisions", "fp32", "--rounds", "2", *flags],
+            capture_output=True, text=True, check=False)
+
+    def test_ratio_by_the_better_of_both(self):
+        """The first run only fills the compiler's cache; then each round has its order: trainbench, eager, compiled, and
+        eager, compiled, trainbench."""
+        done = self.table([150, 180], [1, 100, 50, 80, 120], "--out", self.folder / "out.json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("| `mlp` | 256 | fp32 | 165 | 90.0 | 85.0 | 1.50 (1.50 to 1.50) | - |", done.stdout)
+        self.assertIn("Geometric mean of the 1 ratios in fp32: 1.50.", done.stdout)
+        self.assertEqual([call["name"] for call in self.read_calls()],
+                         ["pytorch", "trainbench", "pytorch", "pytorch", "pytorch", "pytorch", "trainbench"])
+        row, = json.loads((self.folder / "out.json").read_text())["rows"]
+        self.assertEqual(row["samples_per_second"], {"trainbench": [150, 180], "eager": [100, 80], "compile": [50, 120]})
+        self.assertEqual(row["ratios"], [1.5, 1.5])
+
+    def test_program_that_fails(self):
+        done = self.table([1, 1], ["fail: no PyTorch here"])
+        self.assertEqual(done.returncode, 2)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        self.assertIn("speed_table.py: ", done.stderr)
 
 
 if __name__ == "__main__":
