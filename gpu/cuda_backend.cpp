@@ -148,6 +148,7 @@ std::vector<Served> CudaBackend::served() const {
   for (const auto& [operation, dtype] : own_operations_) {
     all.push_back({std::string(operation) + " " + std::string(name_of(dtype)), "own kernel"});
   }
+  for (const std::string& operation : own_convolutions_) all.push_back({operation, "own kernel"});
   return all;
 }
 

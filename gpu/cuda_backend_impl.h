@@ -1,6 +1,7 @@
 #pragma once
 
 #include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -13,6 +14,8 @@
 #include "gpu/runtime/stream.h"
 
 namespace trainbench::gpu {
+
+struct Convolution;
 
 /// The operations on one CUDA device, in the order of one stream; a second stream carries batches
 /// to it. Each group of operations is defined beside its kernels.
@@ -47,6 +50,12 @@ class CudaBackend final : public Backend {
   void activation_forward(Activation activation, Tensor x, Tensor saved) override;
   void activation_backward(Activation activation, ConstTensor saved, Tensor dx) override;
   void bias_gradient(ConstTensor dy, Tensor db) override;
+  void conv2d(const Window& window, ConstTensor x, ConstTensor weights, ConstTensor bias, Tensor y,
+              MathMode math) override;
+  void conv2d_data_gradient(const Window& window, ConstTensor dy, ConstTensor weights, Tensor dx,
+                            bool accumulate, MathMode math) override;
+  void conv2d_weight_gradient(const Window& window, ConstTensor x, ConstTensor dy, Tensor dw,
+                              Tensor db, MathMode math) override;
   void shift_tokens(ConstTensor from, bool time_major, Tensor inputs, Tensor targets) override;
   void embedding(ConstTensor indices, ConstTensor table, ConstTensor positions, Tensor y) override;
   void embedding_backward(ConstTensor indices, ConstTensor dy, bool accumulate, Tensor dtable,
@@ -72,6 +81,7 @@ class CudaBackend final : public Backend {
  private:
   /// The queue, for an operation of our own kernels that served() is to name.
   const Queue& own(const char* operation, DType dtype);
+  const Queue& own(const char* pass, const Convolution& convolution, DType dtype);
 
   CudaDevice device_;
   int index_;
@@ -83,6 +93,7 @@ class CudaBackend final : public Backend {
   Matmul matmul_;
   Tensor cell_gradients_;  // of lstm_backward, from step to step; made at its first call
   std::set<std::pair<std::string_view, DType>> own_operations_;
+  std::set<std::string> own_convolutions_;
 };
 
 }  // namespace trainbench::gpu
