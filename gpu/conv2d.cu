@@ -6,7 +6,7 @@
 namespace trainbench::gpu {
 namespace {
 
-/// Checks the operands. Kernels count rows of products and elements of one image in ints.
+/// Checks the operands. Kernels count rows of products, elements of one image and weights in ints.
 Convolution convolution_of(const Window& window, const ConstTensor& x, const ConstTensor& weights,
                            const ConstTensor& y, MathMode math) {
   const Convolution convolution{window, convolution_size(window, x, weights, y), math};
@@ -15,8 +15,8 @@ Convolution convolution_of(const Window& window, const ConstTensor& x, const Con
   const std::int64_t pixels = std::max(size.pixels(), size.batch * size.height * size.width);
   const std::int64_t image = std::max(size.height * size.width * size.channels,
                                       size.out_height * size.out_width * size.filters);
-  if (pixels > kMost || image > kMost || size.patch() > kMost) {
-    throw Unsupported("our convolution takes up to 2^30 pixels, and elements of one image");
+  if (pixels > kMost || image > kMost || size.patch() * size.filters > kMost) {
+    throw Unsupported("our convolution takes up to 2^30 pixels, elements of an image, and weights");
   }
   return convolution;
 }

@@ -86,26 +86,6 @@ struct WindowSource {
   }
 };
 
-/// Neighbours of a row of results to memory, or added to what is there.
-template <class Result, class Sum, int kCount>
-__device__ void store_group(Result* to, const Sum (&sums)[kCount], int count, bool vector,
-                            bool accumulate = false) {
-  if (vector && count == kCount) {
-    Pack<Result, kCount> pack;
-    if (accumulate) pack = Pack<Result, kCount>::load(to);
-#pragma unroll
-    for (int i = 0; i < kCount; ++i) {
-      pack.lane[i] = convert<Result>(accumulate ? convert<Sum>(pack.lane[i]) + sums[i] : sums[i]);
-    }
-    pack.store(to);
-    return;
-  }
-#pragma unroll
-  for (int i = 0; i < kCount; ++i) {
-    if (i < count) to[i] = convert<Result>(accumulate ? convert<Sum>(to[i]) + sums[i] : sums[i]);
-  }
-}
-
 /// Calls `f` with the tile's element type and unit for operands of that type.
 template <class F>
 void dispatch_unit(DType dtype, MathMode math, F&& f) {

@@ -71,9 +71,8 @@ struct FilterSource {
     const int tap_y = window_width.divide(tap_x);
     const int tap =
         (first_y + tap_y * phases.stride) * phases.kernel + first_x + tap_x * phases.stride;
-    const std::int64_t place =
-        static_cast<std::int64_t>(index) * phases.kernel * phases.kernel + tap;
-    return {data + place * channels + row, depth < k ? channels - row : 0};
+    const int place = index * phases.kernel * phases.kernel + tap;
+    return {data + (place * channels + row), depth < k ? channels - row : 0};
   }
 };
 

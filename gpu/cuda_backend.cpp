@@ -53,8 +53,8 @@ CudaDevice opened(const CudaDevice& device, int index) {
 
 }  // namespace
 
-CudaBackend::CudaBackend(const CudaDevice& device, int index)
-    : device_(opened(device, index)), index_(index) {
+CudaBackend::CudaBackend(const CudaDevice& device, int index, MatmulProvider provider)
+    : device_(opened(device, index)), index_(index), matmul_(provider) {
   const Tensor scratch =
       allocate(Shape{static_cast<std::int64_t>(kScratchBytes)}, DType::u8, MemoryKind::workspace);
   queue_ = {.stream = compute_.get(),
@@ -250,7 +250,8 @@ std::unique_ptr<Backend> make_cuda_backend(const CudaOptions& options) {
   }
   const CudaDevice& device = probe.devices[index];
   if (!device.unusable.empty()) throw Unsupported(device.info.name + ": " + device.unusable);
-  return std::make_unique<gpu::CudaBackend>(device, options.device);
+  return std::make_unique<gpu::CudaBackend>(device, options.device,
+                                            gpu::matmul_provider(options.provider));
 }
 
 }  // namespace trainbench

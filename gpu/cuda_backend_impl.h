@@ -21,7 +21,7 @@ struct Convolution;
 /// to it. Each group of operations is defined beside its kernels.
 class CudaBackend final : public Backend {
  public:
-  explicit CudaBackend(const CudaDevice& device, int index);
+  CudaBackend(const CudaDevice& device, int index, MatmulProvider provider);
   ~CudaBackend() override;
 
   Tensor allocate(Shape shape, DType dtype, MemoryKind kind) override;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -34,18 +36,21 @@ void run_rest(const Queue& queue, const MatmulProblem& problem, unsigned rest,
   }
 }
 
+/// A pass of its own over 16-bit sums rounds twice what a fused one rounds once; not where the
+/// activation only keeps or clears.
+bool rounds_twice(const MatmulProblem& problem, unsigned rest) {
+  return (rest & (kActivation | kGradient)) != 0 && keeps_input(problem.activation) &&
+         size_of(problem.result) == 2;
+}
+
 std::string provider_of(const MatmulProblem& problem, const MatmulPlan& plan) {
   const unsigned rest = problem.parts & ~plan.fused;
   if (rest == 0) return "cublaslt";
   return "cublaslt, own kernels for " + text_of(rest, problem.activation);
 }
 
-/// Distances between the matrices of an operand.
-struct Steps {
-  std::int64_t outer, inner;
-};
 template <class View>
-Steps steps_of(const BasicMatrices<View>& operand) {
+MatrixSteps steps_of(const BasicMatrices<View>& operand) {
   return {operand.outer_stride, operand.inner_stride};
 }
 
@@ -58,7 +63,7 @@ struct BatchLoop {
   std::array<std::int64_t, 3> stride;
 };
 
-BatchLoop loop_over(const MatmulBatch& batch, const std::array<Steps, 3>& operands) {
+BatchLoop loop_over(const MatmulBatch& batch, const std::array<MatrixSteps, 3>& operands) {
   std::array<std::int64_t, 3> outer{};
   std::array<std::int64_t, 3> inner{};
   bool one_distance = true;
@@ -82,11 +87,16 @@ View matrix(const BasicMatrices<View>& operand, std::int64_t distance) {
 }  // namespace
 
 struct Matmul::State {
-  State() { TRAINBENCH_CUBLAS(cublaslt().cublasLtCreate(&handle)); }
-  ~State() { cublaslt().cublasLtDestroy(handle); }
+  explicit State(MatmulProvider provider) {
+    if (provider == MatmulProvider::vendor) TRAINBENCH_CUBLAS(cublaslt().cublasLtCreate(&handle));
+  }
+  ~State() {
+    if (handle != nullptr) cublaslt().cublasLtDestroy(handle);
+  }
 
-  cublasLtHandle_t handle = nullptr;
-  std::map<MatmulProblem, MatmulPlan> plans;
+  cublasLtHandle_t handle = nullptr;                         // none: our kernels
+  std::set<MatmulProblem> own;                               // met by our kernels
+  std::map<MatmulProblem, std::optional<MatmulPlan>> plans;  // none: our kernels do it better
   std::map<DType, bool> known_masks;  // probed dtypes: is the library's mask laid out as ours
   std::vector<Served> served;
 
@@ -99,7 +109,21 @@ struct Matmul::State {
   }
 };
 
-Matmul::Matmul() : state_(std::make_unique<State>()) {}
+MatmulProvider matmul_provider(const std::string& option) {
+  if (option == "own") return MatmulProvider::own;
+  if (option == "vendor") return MatmulProvider::vendor;
+  if (option != "auto") {
+    throw InputError("no GPU provider \"" + option + "\"; there are auto, vendor, own");
+  }
+  try {
+    cublaslt();
+    return MatmulProvider::vendor;
+  } catch (const Unsupported&) {
+    return MatmulProvider::own;
+  }
+}
+
+Matmul::Matmul(MatmulProvider provider) : state_(std::make_unique<State>(provider)) {}
 Matmul::~Matmul() = default;
 
 const std::vector<Served>& Matmul::served() const { return state_->served; }
@@ -112,8 +136,19 @@ void Matmul::run(const Queue& queue, const MatmulForm& form, ConstTensor a, Cons
 
 void Matmul::run_batched(const Queue& queue, const MatmulForm& form, const MatmulBatch& batch,
                          const ConstMatrices& a, const ConstMatrices& b, const Matrices& c) {
-  const BatchLoop loop = loop_over(batch, {steps_of(a), steps_of(b), steps_of(c)});
+  const std::array<MatrixSteps, 3> steps{steps_of(a), steps_of(b), steps_of(c)};
   const MatmulEpilogue none;
+  if (state_->handle == nullptr) {
+    const MatmulCall call{form, matrix(a, 0), matrix(b, 0), matrix(c, 0), none};
+    run_own(queue,
+            problem_of(call, {batch.m, batch.n, batch.k}, batch.outer * batch.inner,
+                       {MatrixLayout{a.row_stride, steps[0].inner},
+                        MatrixLayout{b.row_stride, steps[1].inner},
+                        MatrixLayout{c.row_stride, steps[2].inner}}),
+            call, {batch.inner, steps});
+    return;
+  }
+  const BatchLoop loop = loop_over(batch, steps);
   for (std::int64_t i = 0; i < loop.calls; ++i) {
     const MatmulCall call{form, matrix(a, i * loop.step[0]), matrix(b, i * loop.step[1]),
                           matrix(c, i * loop.step[2]), none};
@@ -126,22 +161,42 @@ void Matmul::run_batched(const Queue& queue, const MatmulForm& form, const Matmu
   }
 }
 
+void Matmul::run_own(const Queue& queue, const MatmulProblem& problem, const MatmulCall& call,
+                     const OwnBatch& batch) {
+  if (state_->own.insert(problem).second) state_->note({text_of(problem), "own kernel"});
+  own_matmul(queue, problem, call, batch);
+  run_rest(queue, problem, problem.parts & kBiasGradient, call);
+}
+
 void Matmul::run(const Queue& queue, const MatmulProblem& problem, const MatmulCall& call) {
+  if (state_->handle == nullptr) {
+    run_own(queue, problem, call, {});
+    return;
+  }
   auto found = state_->plans.find(problem);
   if (found == state_->plans.end()) {
     const auto mask = state_->known_masks.find(call.c.dtype);
     const bool known_mask = mask != state_->known_masks.end() && mask->second;
-    MatmulPlan plan = make_plan(state_->handle, queue, problem, call, known_mask);
-    state_->note({text_of(problem), provider_of(problem, plan)});
+    std::optional<MatmulPlan> plan = make_plan(state_->handle, queue, problem, call, known_mask);
+    if (rounds_twice(problem, problem.parts & ~plan->fused)) {
+      plan.reset();
+    } else {
+      state_->note({text_of(problem), provider_of(problem, *plan)});
+    }
     found = state_->plans.emplace(problem, std::move(plan)).first;
   }
-  const MatmulPlan& plan = found->second;
+  if (!found->second) {
+    run_own(queue, problem, call, {});
+    return;
+  }
+  const MatmulPlan& plan = *found->second;
   run_product(state_->handle, queue, problem, plan, call);
   run_rest(queue, problem, problem.parts & ~plan.fused, call);
 }
 
 void Matmul::probe_relu_mask(const Queue& queue, DType dtype) {
-  if (dtype == DType::f64 || state_->known_masks.contains(dtype)) return;
+  if (state_->handle == nullptr || dtype == DType::f64) return;
+  if (state_->known_masks.contains(dtype)) return;
   state_->known_masks[dtype] = library_mask_is_ours(state_->handle, queue, dtype);
 }
 

@@ -1,20 +1,28 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "common/backend.h"
 #include "gpu/kernels.h"
 #include "gpu/matmul_problem.h"
+#include "gpu/own_matmul.h"
 
 namespace trainbench::gpu {
 
-/// Matrix products through cuBLASLt, with as much of the epilogue fused as the library takes; our
-/// own kernels do the rest. A problem's algorithm is chosen when it is first met and kept, so that
-/// later calls allocate nothing and give equal bits.
+enum class MatmulProvider { vendor, own };
+
+/// The provider that an option's name means (CudaOptions).
+MatmulProvider matmul_provider(const std::string& option);
+
+/// Matrix products: by our own kernels, or through cuBLASLt with as much of the epilogue fused as
+/// the library takes, our own kernels doing the rest; or all of it, where a separate pass would
+/// round a second time. There a problem's algorithm is chosen when it is first met and kept, so
+/// that later calls allocate nothing and give equal bits.
 class Matmul {
  public:
-  Matmul();
+  explicit Matmul(MatmulProvider provider);
   ~Matmul();
   Matmul(const Matmul&) = delete;
   Matmul& operator=(const Matmul&) = delete;
@@ -38,6 +46,8 @@ class Matmul {
  private:
   struct State;
   void run(const Queue& queue, const MatmulProblem& problem, const MatmulCall& call);
+  void run_own(const Queue& queue, const MatmulProblem& problem, const MatmulCall& call,
+               const OwnBatch& batch);
 
   std::unique_ptr<State> state_;
 };

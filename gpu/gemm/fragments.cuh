@@ -125,7 +125,7 @@ class Fragments<Tile, kA, kB, Unit::scalar> {
         first_column_(first_column) {}
 
   __device__ void add(const Chunk* a, const Chunk* b) {
-#pragma unroll
+#pragma unroll 1  // or the compiler keeps several chunks' operands, and spills
     for (int chunk = 0; chunk < Tile::kDepthChunks; ++chunk) {
       T rows[kDown][kLanes];
       load_rows(rows, a, chunk);

@@ -30,6 +30,26 @@ struct GemmSize {
 template <class Result>
 inline constexpr int kGroup = static_cast<int>(kVectorBytes / sizeof(Result));
 
+/// Neighbours of a row of results to memory, or added to what is there.
+template <class Result, class Sum, int kCount>
+__device__ void store_group(Result* to, const Sum (&sums)[kCount], int count, bool vector,
+                            bool accumulate = false) {
+  if (vector && count == kCount) {
+    Pack<Result, kCount> pack;
+    if (accumulate) pack = Pack<Result, kCount>::load(to);
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      pack.lane[i] = convert<Result>(accumulate ? convert<Sum>(pack.lane[i]) + sums[i] : sums[i]);
+    }
+    pack.store(to);
+    return;
+  }
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+    if (i < count) to[i] = convert<Result>(accumulate ? convert<Sum>(to[i]) + sums[i] : sums[i]);
+  }
+}
+
 // ---- Operands to shared memory -----------------------------------------------------------------
 
 /// Brings an operand's tile to shared memory, kRows of it by Tile::kDepth of k, all threads their
@@ -282,17 +302,19 @@ template <class T, Unit kUnit, bool kTall, class F>
 void dispatch_tile(const Queue& queue, std::int64_t m, std::int64_t n, std::int64_t k, bool vector,
                    F&& f) {
   using Small = Tile<T, kUnit, 32, 2, 2>;
-  using Large = Tile<T, kUnit, 64, 2, 4>;
+  using Large = Tile<T, kUnit, 64, 2, sizeof(T) == 2 ? 4 : 2>;
   using Narrow = std::conditional_t<kTall, Tile<T, kUnit, 32, 4, 1>, Tile<T, kUnit, 32, 1, 4>>;
   if constexpr (std::is_same_v<T, double>) {
     f(Small{}, std::false_type{});
   } else {
-    const std::int64_t large_tiles = (m + 127) / 128 * ((n + 127) / 128) * ((k + 511) / 512);
+    const std::int64_t large_tiles = (m + Large::kRows - 1) / Large::kRows *
+                                     ((n + Large::kColumns - 1) / Large::kColumns) *
+                                     ((k + 511) / 512);
     if (!vector) {
       f(Small{}, std::false_type{});
     } else if ((kTall ? n : m) <= 32) {
       f(Narrow{}, std::true_type{});
-    } else if (m > 64 && n > 64 && large_tiles >= queue.units) {
+    } else if (m > 64 && n > Large::kColumns / 2 && large_tiles >= queue.units) {
       f(Large{}, std::true_type{});
     } else {
       f(Small{}, std::true_type{});

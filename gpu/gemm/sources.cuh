@@ -72,26 +72,17 @@ struct MatrixSource {
   int k;
   BatchSteps batches{};
 
-  struct Line {
-    const T* from;
-    int count;
-  };
+  using Line = int;  ///< little to compute again, against two registers to keep
 
   __device__ void select(int batch) { data += batches.offset(batch); }
   __device__ int depth() const { return k; }
 
-  __device__ Line line(int row) const {
+  __device__ Line line(int row) const { return row; }
+  __device__ Piece<T> at(int row, int depth) const {
     if constexpr (kContiguous == Contiguous::k) {
-      return {data + row * line_step, row < rows ? k : 0};
+      return {data + row * line_step + depth, row < rows ? k - depth : 0};
     } else {
-      return {data + row, rows - row};
-    }
-  }
-  __device__ Piece<T> at(const Line& line, int depth) const {
-    if constexpr (kContiguous == Contiguous::k) {
-      return {line.from + depth, line.count - depth};
-    } else {
-      return {line.from + depth * line_step, depth < k ? line.count : 0};
+      return {data + depth * line_step + row, depth < k ? rows - row : 0};
     }
   }
 };

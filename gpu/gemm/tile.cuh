@@ -28,8 +28,12 @@ struct Tile {
   static constexpr int kStageChunks = (kRows + kColumns) * kDepthChunks;
   static constexpr int kPasses = kWarpRows / 16;  ///< of the epilogue
   static constexpr int kSlabElements = 16 * kWarpColumns;
-  /// So that a thread has the registers that its sums take.
-  static constexpr int kBlocksPerUnit = 512 / kThreads;
+  /// So that a thread has the registers it takes: 128, or 168 where the compiler keeps four numbers
+  /// of k at a time (fp32) and addresses of what no instruction transposes (tf32).
+  static constexpr int kBlocksPerUnit = (sizeof(T) == 2   ? 512
+                                         : sizeof(T) == 4 ? 384
+                                                          : 256) /
+                                        kThreads;
 };
 
 /// Which of an operand's directions lies together in memory: k or the rows of op(A), columns of

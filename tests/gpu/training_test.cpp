@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <tuple>
 
 #include "common/check/bounds.h"
 #include "common/check/check_backend.h"
@@ -91,13 +92,20 @@ std::vector<double> tolerances(const SmallTraining& training, const History& ref
   return tolerance;
 }
 
-class EveryPrecision : public testing::TestWithParam<Precision> {};
+/// Of each provider of products.
+class EveryPrecision : public testing::TestWithParam<std::tuple<std::string, Precision>> {
+ protected:
+  const Precision& precision() const { return std::get<1>(GetParam()); }
+  std::unique_ptr<Backend> make_gpu() const {
+    return make_cuda_backend({.provider = std::get<0>(GetParam())});
+  }
+};
 
 TEST_P(EveryPrecision, EachOperationOfAStepIsRight) {
   for (const bool fused : {true, false}) {
-    const auto backend = make_cuda_backend();
+    const auto backend = make_gpu();
     CheckBackend check(*backend);
-    const SmallTraining training{.precision = GetParam(), .fused = fused};
+    const SmallTraining training{.precision = precision(), .fused = fused};
     Trainer trainer = training.make(*backend);
     const std::vector<Batch> batches = training.resident_batches(*backend);
     for (const Batch& batch : batches) trainer.step(check, batch);
@@ -108,14 +116,14 @@ TEST_P(EveryPrecision, EachOperationOfAStepIsRight) {
 
 TEST_P(EveryPrecision, LossesAreThoseOfTheCpu) {
   // The CPU has no tf32: there the reference is fp32, which errs less.
-  SmallTraining reference_training{.precision = GetParam() == kTf32 ? kFp32 : GetParam()};
+  SmallTraining reference_training{.precision = precision() == kTf32 ? kFp32 : precision()};
   const auto cpu = make_cpu_backend({.threads = 1});
   const History reference = eager(*cpu, reference_training);
   ASSERT_LT(reference.losses.back(), 0.9 * reference.losses.front());
 
-  const SmallTraining training{.precision = GetParam()};
+  const SmallTraining training{.precision = precision()};
   const std::vector<double> tolerance = tolerances(training, reference);
-  const auto gpu = make_cuda_backend();
+  const auto gpu = make_gpu();
   const History history = eager(*gpu, training);
   double used = 0;
   for (std::size_t step = 0; step < history.losses.size(); ++step) {
@@ -128,9 +136,9 @@ TEST_P(EveryPrecision, LossesAreThoseOfTheCpu) {
 }
 
 TEST_P(EveryPrecision, AReplayedStepGivesTheBitsOfAnEagerOne) {
-  const SmallTraining training{.precision = GetParam()};
-  const auto first = make_cuda_backend();
-  const auto second = make_cuda_backend();
+  const SmallTraining training{.precision = precision()};
+  const auto first = make_gpu();
+  const auto second = make_gpu();
   const History a = eager(*first, training);
   const History b = replayed(*second, training);
   EXPECT_EQ(a.losses, b.losses);
@@ -138,8 +146,8 @@ TEST_P(EveryPrecision, AReplayedStepGivesTheBitsOfAnEagerOne) {
 }
 
 TEST_P(EveryPrecision, AStepAllocatesNothing) {
-  const SmallTraining training{.precision = GetParam()};
-  const auto backend = make_cuda_backend();
+  const SmallTraining training{.precision = precision()};
+  const auto backend = make_gpu();
   Trainer trainer = training.make(*backend);
   const std::vector<Batch> batches = training.resident_batches(*backend);
   const auto free_bytes = [&] {
@@ -158,8 +166,13 @@ TEST_P(EveryPrecision, AStepAllocatesNothing) {
   EXPECT_EQ(free_bytes(), free);
 }
 
-INSTANTIATE_TEST_SUITE_P(Gpu, EveryPrecision, testing::ValuesIn(kPrecisions),
-                         [](const auto& test) { return std::string(test.param.name); });
+INSTANTIATE_TEST_SUITE_P(Gpu, EveryPrecision,
+                         testing::Combine(testing::Values("vendor", "own"),
+                                          testing::ValuesIn(kPrecisions)),
+                         [](const auto& test) {
+                           return std::get<0>(test.param) + "_" +
+                                  std::string(std::get<1>(test.param).name);
+                         });
 
 TEST(GpuTraining, Fp32IsNotTf32) {
   const SmallTraining training{.precision = kFp32};

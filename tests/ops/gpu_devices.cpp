@@ -3,10 +3,20 @@
 
 namespace trainbench {
 
-std::vector<TestDevice> test_devices() {
-  return {{"gpu", {kFp64, kFp32, kTf32, kFp16, kBf16}, [] { return make_cuda_backend(); }}};
+namespace {
+
+TestDevice gpu(const std::string& name, const std::string& provider) {
+  return {name, {kFp64, kFp32, kTf32, kFp16, kBf16}, [provider] {
+            return make_cuda_backend({.provider = provider});
+          }};
 }
 
-std::vector<TestDevice> test_devices_by_provider() { return test_devices(); }
+}  // namespace
+
+std::vector<TestDevice> test_devices() { return {gpu("gpu", "auto")}; }
+
+std::vector<TestDevice> test_devices_by_provider() {
+  return {gpu("gpu_vendor", "vendor"), gpu("gpu_own", "own")};
+}
 
 }  // namespace trainbench

@@ -1,0 +1,14 @@
+#include "gpu/own_matmul.cuh"
+
+namespace trainbench::gpu {
+
+void own_matmul_bf16(const Queue& queue, const MatmulProblem& problem, const MatmulCall& call,
+                     const OwnBatch& batch) {
+  if (problem.result == DType::f32) {
+    run_own_matmul<__nv_bfloat16, float, Unit::tensor>(queue, problem, call, batch);
+  } else {
+    run_own_matmul<__nv_bfloat16, __nv_bfloat16, Unit::tensor>(queue, problem, call, batch);
+  }
+}
+
+}  // namespace trainbench::gpu
