@@ -55,12 +55,16 @@ CudaDevice opened(const CudaDevice& device, int index) {
 
 CudaBackend::CudaBackend(const CudaDevice& device, int index, MatmulProvider provider)
     : device_(opened(device, index)), index_(index), matmul_(provider) {
-  const Tensor scratch =
-      allocate(Shape{static_cast<std::int64_t>(kScratchBytes)}, DType::u8, MemoryKind::workspace);
+  constexpr std::int64_t kCounterBytes = Queue::kCounters * sizeof(unsigned);
+  const Tensor memory = allocate(Shape{static_cast<std::int64_t>(kScratchBytes) + kCounterBytes},
+                                 DType::u8, MemoryKind::workspace);
+  const Tensor counters = memory.range(static_cast<std::int64_t>(kScratchBytes), kCounterBytes);
+  fill_zero(counters);
   queue_ = {.stream = compute_.get(),
             .units = device_.info.units,
-            .scratch = scratch.data,
-            .scratch_bytes = kScratchBytes};
+            .scratch = memory.data,
+            .scratch_bytes = kScratchBytes,
+            .counters = static_cast<unsigned*>(counters.data)};
 }
 
 CudaBackend::~CudaBackend() {

@@ -67,6 +67,23 @@ class CudaBackend final : public Backend {
   void lstm_cell(Tensor gates, ConstTensor previous, Tensor cells, Tensor hidden) override;
   void lstm_cell_backward(ConstTensor gates, ConstTensor previous, ConstTensor cells,
                           ConstTensor dhidden, Tensor dcells, Tensor dgates) override;
+  void add(ConstTensor a, ConstTensor b, Tensor y) override;
+
+  void max_pool(const Window& window, ConstTensor x, Tensor y, Tensor chosen) override;
+  void max_pool_backward(const Window& window, ConstTensor chosen, ConstTensor dy,
+                         Tensor dx) override;
+  void average_pool(ConstTensor x, Tensor y) override;
+  void average_pool_backward(ConstTensor dy, Tensor dx) override;
+
+  void batch_norm(const BatchNormOptions& options, ConstTensor x, const NormWeights& weights,
+                  ConstTensor residual, const BatchNormState& state, Tensor y) override;
+  void batch_norm_evaluate(const BatchNormOptions& options, ConstTensor x,
+                           const NormWeights& weights, ConstTensor residual,
+                           const BatchNormState& state, Tensor y) override;
+  void batch_norm_backward(const BatchNormOptions& options, ConstTensor x, ConstTensor y,
+                           ConstTensor dy, ConstTensor gamma, const BatchNormState& state,
+                           Tensor dx, Tensor dresidual, const NormGradients& gradients) override;
+
   void softmax_cross_entropy(ConstTensor logits, ConstTensor labels, Tensor losses, Tensor gradient,
                              ConstTensor state) override;
   void mean(ConstTensor values, Tensor mean) override;

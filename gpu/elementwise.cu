@@ -1,4 +1,5 @@
 #include "gpu/activations.cuh"
+#include "gpu/cuda_backend_impl.h"
 #include "gpu/vector.cuh"
 
 namespace trainbench::gpu {
@@ -27,6 +28,25 @@ __global__ void __launch_bounds__(kBlock)
           convert<T>(convert<Acc>(value.lane[lane]) + convert<Acc>(added.lane[lane]));
     }
     value.store(x + row * columns + pack * N);
+  });
+}
+
+// ---- Sum
+// -----------------------------------------------------------------------------------------
+
+template <int N, class T>
+__global__ void __launch_bounds__(kBlock)
+    add_kernel(const T* a, const T* b, T* y, std::int64_t count) {
+  using Acc = Accumulator<T>;
+  for_packs<N>(count, [=](auto width, std::int64_t i) {
+    constexpr int kWidth = decltype(width)::value;
+    auto sum = Pack<T, kWidth>::load(a + i);
+    const auto more = Pack<T, kWidth>::load(b + i);
+#pragma unroll
+    for (int lane = 0; lane < kWidth; ++lane) {
+      sum.lane[lane] = convert<T>(convert<Acc>(sum.lane[lane]) + convert<Acc>(more.lane[lane]));
+    }
+    sum.store(y + i);
   });
 }
 
@@ -275,6 +295,23 @@ void activation_backward(const Queue& queue, Activation activation, ConstTensor 
     return;
   }
   launch_smooth(queue, activation, operands, nullptr, false);
+}
+
+void CudaBackend::add(ConstTensor a, ConstTensor b, Tensor y) {
+  const Queue& queue = own("add", y.dtype);
+  const std::int64_t count = y.elements();
+  require(
+      a.elements() == count && b.elements() == count && a.dtype == y.dtype && b.dtype == y.dtype,
+      "a sum has its terms' elements and dtype");
+  dispatch_float(y.dtype, [&](auto tag) {
+    using T = DeviceElement<decltype(tag)>;
+    dispatch_vector<T>(whole_packs<T>(0, a.data, b.data, y.data), [&](auto width) {
+      constexpr int kWidth = decltype(width)::value;
+      add_kernel<kWidth><<<grid_size(queue, count / kWidth), kBlock, 0, queue.stream>>>(
+          elements_of<T>(a), elements_of<T>(b), elements_of<T>(y), count);
+    });
+  });
+  TRAINBENCH_LAUNCHED();
 }
 
 }  // namespace trainbench::gpu

@@ -14,6 +14,8 @@ struct Queue {
   int units = 1;            ///< SMs of the device
   void* scratch = nullptr;  ///< free for the work enqueued next; its user is done before the next
   std::size_t scratch_bytes = 0;
+  unsigned* counters = nullptr;  ///< kCounters that are zero between operations
+  static constexpr unsigned kCounters = 4096;
 };
 
 // The operations of `Backend` that our own kernels serve; shapes and meanings are the contract's.

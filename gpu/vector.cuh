@@ -72,6 +72,10 @@ __device__ To convert(From value) {
 
 inline constexpr std::size_t kVectorBytes = 16;
 
+/// Elements of a 16-byte access.
+template <class T>
+inline constexpr int kLanes = static_cast<int>(kVectorBytes / sizeof(T));
+
 /// N neighbours that travel together: in one access where they take at most 16 bytes.
 template <class T, int N>
 struct alignas(std::min(kVectorBytes, sizeof(T) * N)) Pack {
@@ -85,6 +89,13 @@ struct alignas(std::min(kVectorBytes, sizeof(T) * N)) Pack {
 template <class... Pointers>
 bool aligned(Pointers... pointers) {
   return ((reinterpret_cast<std::uintptr_t>(pointers) % kVectorBytes == 0) && ...);
+}
+
+/// True if rows of so many elements, one after the other from each of the pointers, are whole
+/// 16-byte accesses.
+template <class T, class... Pointers>
+bool whole_packs(std::int64_t columns, Pointers... pointers) {
+  return columns % kLanes<T> == 0 && aligned(pointers...);
 }
 
 template <int N>
@@ -104,7 +115,7 @@ void dispatch_width(bool vector, F&& f) {
 template <class T, class F>
 void dispatch_vector(bool vector, F&& f) {
   if (vector) {
-    f(Width<kVectorBytes / sizeof(T)>{});
+    f(Width<kLanes<T>>{});
   } else {
     f(Width<1>{});
   }
