@@ -14,9 +14,10 @@ struct CudaOptions {
   std::string provider = "auto";
 };
 
-/// A backend on a CUDA device. Throws InputError for a provider that is unknown and Unsupported
-/// with the reason where the device, or the library that was asked for, cannot be used. Recorded steps (Backend::record) are CUDA graphs: recording runs nothing on the device, so that
-/// a recorded step first takes effect when it is replayed.
+/// A backend on a CUDA device. Throws InputError for a provider that is unknown, and Unsupported
+/// with the reason where the device, or the library that was asked for, cannot be used. Recorded
+/// steps (Backend::record) are CUDA graphs: recording runs nothing on the device, so that a
+/// recorded step first takes effect when it is replayed.
 std::unique_ptr<Backend> make_cuda_backend(const CudaOptions& options = {});
 
 }  // namespace trainbench

@@ -36,6 +36,7 @@ constexpr Passed kPassed[] = {
     {"--data", "A folder or file of data, or synthetic; KIND=SOURCE; may be repeated"},
     {"--seed", "Seed of weights, data order and synthetic data"},
     {"--cpu-provider", "eigen, blas, onednn or auto"},
+    {"--gpu-provider", "vendor, own or auto"},
     {"--gpu", "Index of the GPU to use"},
 };
 

@@ -54,6 +54,7 @@ struct RunOptions {
   std::string out;
   std::string format = "table";
   std::string cpu_provider = "auto";
+  std::string gpu_provider = "auto";
   int gpu_index = 0;
   std::vector<std::string> google_benchmark_flags;
   std::vector<std::string> command;
@@ -75,7 +76,9 @@ class SuiteRun {
     environment_.data = DataSources(options.data);
     environment_.profile = options.profile;
     keep_choices(user_choices(options.retune));
-    Devices::Options devices{.gpu_index = options.gpu_index, .cpu_provider = options.cpu_provider};
+    Devices::Options devices{.gpu_index = options.gpu_index,
+                             .cpu_provider = options.cpu_provider,
+                             .gpu_provider = options.gpu_provider};
     if (options.no_peaks) devices.peak_seconds = 0;
     environment_.devices = Devices(std::move(devices));
   }
@@ -147,6 +150,7 @@ class SuiteRun {
             .seed = options_.seed,
             .data = environment_.data.text(),
             .cpu_provider = options_.cpu_provider,
+            .gpu_provider = options_.gpu_provider,
             .interleaved = interleaved(),
             .processes = options_.processes,
             .peaks = !options_.no_peaks,
@@ -356,6 +360,9 @@ void register_run(CLI::App& app, const std::vector<std::string>& command_line,
       ->capture_default_str();
   command->add_option("--cpu-provider", options->cpu_provider, "eigen, blas, onednn or auto")
       ->check(CLI::IsMember({"eigen", "blas", "onednn", "auto"}))
+      ->capture_default_str();
+  command->add_option("--gpu-provider", options->gpu_provider, "vendor, own or auto")
+      ->check(CLI::IsMember({"vendor", "own", "auto"}))
       ->capture_default_str();
   command->add_flag(
       "--retune", options->retune,

@@ -281,6 +281,7 @@ struct VerifyFlags {
   std::uint64_t seed = 1;
   std::vector<std::string> data;
   std::string cpu_provider = "auto";
+  std::string gpu_provider = "auto";
   int gpu_index = 0;
 };
 
@@ -315,15 +316,19 @@ void register_verify(CLI::App& app, std::function<int()>& action) {
   command->add_option("--cpu-provider", flags->cpu_provider, "eigen, blas, onednn or auto")
       ->check(CLI::IsMember({"eigen", "blas", "onednn", "auto"}))
       ->capture_default_str();
+  command->add_option("--gpu-provider", flags->gpu_provider, "vendor, own or auto")
+      ->check(CLI::IsMember({"vendor", "own", "auto"}))
+      ->capture_default_str();
   command->add_option("--gpu", flags->gpu_index, "Index of the GPU to use")->check(gpu_index());
   command->add_flag("--json", options->json, "Print JSON");
   command->callback([flags, &action] {
     action = [flags] {
-      RunEnvironment environment{
-          .devices = Devices({.gpu_index = flags->gpu_index, .cpu_provider = flags->cpu_provider}),
-          .seed = flags->seed,
-          .data = DataSources(flags->data),
-          .datasets = {}};
+      RunEnvironment environment{.devices = Devices({.gpu_index = flags->gpu_index,
+                                                     .cpu_provider = flags->cpu_provider,
+                                                     .gpu_provider = flags->gpu_provider}),
+                                 .seed = flags->seed,
+                                 .data = DataSources(flags->data),
+                                 .datasets = {}};
       return verify(flags->options, environment);
     };
   });

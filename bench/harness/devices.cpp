@@ -75,7 +75,7 @@ std::unique_ptr<Backend> Devices::open_bare(const std::string& device, int threa
     return make_cpu_backend({.threads = threads, .provider = options_.cpu_provider});
   }
 #if TRAINBENCH_HAS_CUDA
-  return make_cuda_backend({.device = options_.gpu_index});
+  return make_cuda_backend({.device = options_.gpu_index, .provider = options_.gpu_provider});
 #else
   throw Unsupported("this build has no GPU side");
 #endif

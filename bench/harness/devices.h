@@ -19,6 +19,7 @@ class Devices {
   struct Options {
     int gpu_index = 0;
     std::string cpu_provider = "auto";
+    std::string gpu_provider = "auto";
     double peak_seconds = 0.1;  ///< how long each peak is measured; 0: none is
     /// Put between each opened backend and its user: a test plants wrong results with it.
     std::function<std::unique_ptr<Backend>(std::unique_ptr<Backend>)> wrap = nullptr;

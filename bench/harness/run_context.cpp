@@ -161,6 +161,7 @@ nlohmann::ordered_json run_context(const Suite& suite, const RunSettings& settin
         {"repetitions", suite.repetitions},
         {"min_time", suite.min_time},
         {"cpu_provider", settings.cpu_provider},
+        {"gpu_provider", settings.gpu_provider},
         {"interleaved", settings.interleaved},
         {"processes", settings.processes}}},
       {"warmup_rule", warmup_context()},

@@ -15,6 +15,7 @@ struct RunSettings {
   std::uint64_t seed = 1;
   std::string data;  ///< --data; empty: the default
   std::string cpu_provider;
+  std::string gpu_provider;
   bool interleaved = true;
   int processes = 0;       ///< --processes; 0: all in one
   bool peaks = true;       ///< they are measured

@@ -31,6 +31,7 @@ constexpr Place kBuild[] = {
 
 constexpr Place kSettings[] = {
     {"/settings/cpu_provider", "--cpu-provider"},
+    {"/settings/gpu_provider", "--gpu-provider"},
 };
 
 /// Of each device that is there; its kind goes before the name.

@@ -28,6 +28,9 @@ class Arguments(CliTest):
         self.check(["run", "quick", "--min-time", "-1"], "--min-time")
         self.check(["run", "quick", "--batch", "64,none"], "--batch", "none")
         self.check(["run", "quick", "--format", "xml"], "--format", "xml")
+        for command in (["run", "quick"], ["verify"]):
+            self.check([*command, "--cpu-provider", "mkl"], "--cpu-provider", "mkl")
+            self.check([*command, "--gpu-provider", "cublas"], "--gpu-provider", "cublas", "vendor")
 
     def test_numbers_out_of_range(self):
         for flag, values, most in (("--repetitions", ("-1", "2.5", "1001", "99999999999999999999"), "1000"),

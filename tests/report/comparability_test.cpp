@@ -17,7 +17,8 @@ Report ours() {
                 {"kind": "gpu", "name": "G", "cuda": {"driver": "13.0", "runtime": "12.8"},
                  "state": {"before": {"driver": "570.1", "uuid_hash": "u1"}}}],
     "cpu_providers": {"onednn": "2.6.3"},
-    "settings": {"cpu_provider": "auto", "command": ["trainbench", "run"]}})");
+    "settings": {"cpu_provider": "auto", "gpu_provider": "auto",
+                 "command": ["trainbench", "run"]}})");
   return report;
 }
 
@@ -46,7 +47,8 @@ TEST(Comparability, EachConditionIsNamedWithBothValues) {
       {"/devices/1/state/before/driver", "GPU driver (\"570.1\" and \"x\")"},
       {"/devices/1/cuda/runtime", "GPU CUDA runtime (\"12.8\" and \"x\")"},
       {"/cpu_providers/onednn", "library onednn (\"2.6.3\" and \"x\")"},
-      {"/settings/cpu_provider", "--cpu-provider (\"auto\" and \"x\")"}};
+      {"/settings/cpu_provider", "--cpu-provider (\"auto\" and \"x\")"},
+      {"/settings/gpu_provider", "--gpu-provider (\"auto\" and \"x\")"}};
   for (const auto& [path, said] : changed) {
     Report other = ours();
     other.context[Json::json_pointer(path)] = "x";
