@@ -57,7 +57,7 @@ struct WindowSource {
   Divider window_width;
 
   struct Line {
-    const T* from;  ///< the image; null for a row that is not there
+    int image;  ///< below zero: a row that is not there
     int y;
     int x;
   };
@@ -66,11 +66,11 @@ struct WindowSource {
   __device__ int depth() const { return k; }
 
   __device__ Line line(int row) const {
-    if (row >= rows) return {nullptr, 0, 0};
+    if (row >= rows) return {-1, 0, 0};
     int place = row;
-    const std::int64_t index = grid.divide(place);
+    const int index = grid.divide(place);
     const int y = grid_width.divide(place);
-    return {data + index * image.elements(), y * step + base_y, place * step + base_x};
+    return {index, y * step + base_y, place * step + base_x};
   }
   __device__ Piece<T> at(const Line& line, int depth) const {
     int channel = depth;
@@ -78,10 +78,10 @@ struct WindowSource {
     const int tap_y = window_width.divide(tap_x);
     const int y = line.y + direction * tap_y;
     const int x = line.x + direction * tap_x;
-    const bool inside = line.from != nullptr && depth < k &&
+    const bool inside = line.image >= 0 && depth < k &&
                         static_cast<unsigned>(y) < static_cast<unsigned>(image.height) &&
                         static_cast<unsigned>(x) < static_cast<unsigned>(image.width);
-    return {line.from + (y * image.width + x) * image.channels + channel,
+    return {data + line.image * image.elements() + (y * image.width + x) * image.channels + channel,
             inside ? static_cast<int>(kVectorBytes / sizeof(T)) : 0};
   }
 };
