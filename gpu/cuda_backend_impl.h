@@ -68,12 +68,17 @@ class CudaBackend final : public Backend {
   void lstm_cell_backward(ConstTensor gates, ConstTensor previous, ConstTensor cells,
                           ConstTensor dhidden, Tensor dcells, Tensor dgates) override;
   void add(ConstTensor a, ConstTensor b, Tensor y) override;
+  void dropout(const DropoutOptions& options, Tensor x, ConstTensor state) override;
 
   void max_pool(const Window& window, ConstTensor x, Tensor y, Tensor chosen) override;
   void max_pool_backward(const Window& window, ConstTensor chosen, ConstTensor dy,
                          Tensor dx) override;
   void average_pool(ConstTensor x, Tensor y) override;
   void average_pool_backward(ConstTensor dy, Tensor dx) override;
+  void upsample(ConstTensor x, Tensor y) override;
+  void upsample_backward(ConstTensor dy, Tensor dx) override;
+  void concat(ConstTensor a, ConstTensor b, Tensor y) override;
+  void split(ConstTensor y, Tensor a, Tensor b) override;
 
   void batch_norm(const BatchNormOptions& options, ConstTensor x, const NormWeights& weights,
                   ConstTensor residual, const BatchNormState& state, Tensor y) override;
@@ -83,9 +88,23 @@ class CudaBackend final : public Backend {
   void batch_norm_backward(const BatchNormOptions& options, ConstTensor x, ConstTensor y,
                            ConstTensor dy, ConstTensor gamma, const BatchNormState& state,
                            Tensor dx, Tensor dresidual, const NormGradients& gradients) override;
+  void layer_norm(double epsilon, Tensor x, ConstTensor residual, const NormWeights& weights,
+                  Tensor mean, Tensor inverse, Tensor y) override;
+  void layer_norm_backward(ConstTensor x, ConstTensor dy, ConstTensor gamma, ConstTensor mean,
+                           ConstTensor inverse, ConstTensor dresidual, Tensor dx,
+                           const NormGradients& gradients) override;
+  void group_norm(const GroupNormOptions& options, ConstTensor x, const NormWeights& weights,
+                  Tensor mean, Tensor inverse, Tensor y) override;
+  void group_norm_backward(const GroupNormOptions& options, ConstTensor x, ConstTensor dy,
+                           const NormWeights& weights, ConstTensor mean, ConstTensor inverse,
+                           bool accumulate, Tensor dx, const NormGradients& gradients) override;
 
   void softmax_cross_entropy(ConstTensor logits, ConstTensor labels, Tensor losses, Tensor gradient,
                              ConstTensor state) override;
+  void mean_squared_error(ConstTensor prediction, ConstTensor target, Tensor losses,
+                          Tensor gradient, ConstTensor state) override;
+  void diffuse(ConstTensor bytes, float scale, float shift, const DiffusionTables& tables,
+               ConstTensor state, Tensor noisy, Tensor noise, Tensor times) override;
   void mean(ConstTensor values, Tensor mean) override;
   void check_finite(ConstTensor gradients, Tensor state) override;
   void clip_gradients(ConstTensor gradients, double max_norm, Tensor state) override;

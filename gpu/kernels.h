@@ -33,6 +33,9 @@ void activation_backward(const Queue& queue, Activation activation, ConstTensor 
 void column_sums(const Queue& queue, ConstTensor x, Tensor sums);
 /// sums[m] = row sums of x[m, n]; `sums` in any floating-point dtype.
 void row_sums(const Queue& queue, ConstTensor x, Tensor sums);
+/// first[n], second[n] = sums over the parts of x[parts, 2, n], which may be the scratch; all of
+/// one dtype, f32 or f64.
+void sum_pairs(const Queue& queue, ConstTensor x, Tensor first, Tensor second);
 
 void softmax_cross_entropy(const Queue& queue, ConstTensor logits, ConstTensor labels,
                            Tensor losses, Tensor gradient, ConstTensor state);

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "gpu/cuda_backend_impl.h"
 #include "gpu/vector.cuh"
 
 namespace trainbench::gpu {
@@ -51,6 +52,34 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
+/// A block takes a sample; `gradient` or `losses` may be null.
+template <int N, class T>
+__global__ void __launch_bounds__(kBlock)
+    mean_squared_error_kernel(const T* prediction, const T* target, Accumulator<T>* losses,
+                              T* gradient, const StepState* state, std::int64_t samples,
+                              std::int64_t elements) {
+  using Acc = Accumulator<T>;
+  const Acc factor = static_cast<Acc>(2.0 * static_cast<double>(state->loss_scale) /
+                                      static_cast<double>(samples * elements));
+  for (std::int64_t sample = blockIdx.x; sample < samples; sample += gridDim.x) {
+    Acc sum = 0;
+    for (std::int64_t i = threadIdx.x * N; i < elements; i += kBlock * N) {
+      auto value = Pack<T, N>::load(prediction + sample * elements + i);
+      const auto wanted = Pack<T, N>::load(target + sample * elements + i);
+#pragma unroll
+      for (int lane = 0; lane < N; ++lane) {
+        const Acc difference = convert<Acc>(value.lane[lane]) - convert<Acc>(wanted.lane[lane]);
+        sum += difference * difference;
+        value.lane[lane] = convert<T>(difference * factor);
+      }
+      if (gradient != nullptr) value.store(gradient + sample * elements + i);
+    }
+    if (losses == nullptr) continue;
+    const double total = reduce_group<kBlock>(static_cast<double>(sum), Add{});
+    if (threadIdx.x == 0) losses[sample] = static_cast<Acc>(total / static_cast<double>(elements));
+  }
+}
+
 template <class Acc>
 __global__ void __launch_bounds__(kBlock)
     mean_kernel(const Acc* values, Acc* mean, std::int64_t count) {
@@ -95,6 +124,27 @@ void mean(const Queue& queue, ConstTensor values, Tensor mean) {
             "a mean is taken of f32 or f64");
     mean_kernel<<<1, kBlock, 0, queue.stream>>>(elements_of<T>(values), elements_of<T>(mean),
                                                 values.elements());
+  });
+  TRAINBENCH_LAUNCHED();
+}
+
+void CudaBackend::mean_squared_error(ConstTensor prediction, ConstTensor target, Tensor losses,
+                                     Tensor gradient, ConstTensor state) {
+  const Queue& queue = own("mean_squared_error", prediction.dtype);
+  require(prediction.shape == target.shape, "a prediction and its target have one shape");
+  const std::int64_t samples = prediction.shape[0];
+  const std::int64_t elements = prediction.elements() / std::max<std::int64_t>(samples, 1);
+  dispatch_float(prediction.dtype, [&](auto tag) {
+    using T = DeviceElement<decltype(tag)>;
+    const bool vector = whole_packs<T>(elements, prediction.data, target.data, gradient.data);
+    dispatch_vector<T>(vector, [&](auto width) {
+      constexpr int kWidth = decltype(width)::value;
+      mean_squared_error_kernel<kWidth>
+          <<<grid_size(queue, samples * kBlock), kBlock, 0, queue.stream>>>(
+              elements_of<T>(prediction), elements_of<T>(target),
+              elements_of<Accumulator<T>>(losses), elements_of<T>(gradient),
+              elements_of<StepState>(state), samples, elements);
+    });
   });
   TRAINBENCH_LAUNCHED();
 }

@@ -60,6 +60,31 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
+/// A block sums 32 columns of the 2 * columns: each warp every kWarps-th part, then the warps in
+/// order.
+template <class Acc>
+__global__ void __launch_bounds__(kBlock)
+    sum_pairs_kernel(const Acc* x, Acc* first, Acc* second, std::int64_t parts,
+                     std::int64_t columns) {
+  __shared__ Acc partial[kWarps][32];
+  const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * 32 + threadIdx.x;
+  const bool active = column < 2 * columns;
+  Acc sum = 0;
+#pragma unroll 4
+  for (std::int64_t part = threadIdx.y; active && part < parts; part += kWarps) {
+    sum += x[part * 2 * columns + column];
+  }
+  partial[threadIdx.y][threadIdx.x] = sum;
+  __syncthreads();
+  if (threadIdx.y != 0 || !active) return;
+  for (int warp = 1; warp < kWarps; ++warp) sum += partial[warp][threadIdx.x];
+  if (column < columns) {
+    first[column] = sum;
+  } else {
+    second[column - columns] = sum;
+  }
+}
+
 /// Groups of `rows` rows each.
 struct Groups {
   std::int64_t groups;
@@ -129,6 +154,22 @@ void row_sums(const Queue& queue, ConstTensor x, Tensor sums) {
     require(sums.elements() == rows, "one sum a row");
     row_sums_kernel<<<grid_size(queue, rows * 32), kBlock, 0, queue.stream>>>(
         elements_of<T>(x), elements_of<Sum>(sums), rows, x.shape[1]);
+  });
+  TRAINBENCH_LAUNCHED();
+}
+
+void sum_pairs(const Queue& queue, ConstTensor x, Tensor first, Tensor second) {
+  const std::int64_t columns = first.elements();
+  require(x.shape.rank() == 3 && x.shape[1] == 2 && x.shape[2] == columns &&
+              second.elements() == columns && x.dtype == first.dtype && x.dtype == second.dtype,
+          "pairs of sums are [parts, 2, n]");
+  const auto blocks = static_cast<unsigned>((2 * columns + 31) / 32);
+  dispatch_float(x.dtype, [&](auto tag) {
+    using Acc = Accumulator<DeviceElement<decltype(tag)>>;
+    require(x.dtype == dtype_of<Acc>(), "sums are f32 or f64");
+    sum_pairs_kernel<<<blocks, dim3(32, kWarps), 0, queue.stream>>>(
+        elements_of<Acc>(x), elements_of<Acc>(first), elements_of<Acc>(second), x.shape[0],
+        columns);
   });
   TRAINBENCH_LAUNCHED();
 }
