@@ -1,5 +1,5 @@
 # Libraries from the system where it has them, else fetched at pinned versions. The fetch can be tried
-# offline: -DTRAINBENCH_FETCH=ON -DFETCHCONTENT_SOURCE_DIR_<NAME>=an unpacked source of each.
+# offline: -DTRAINBENCH_FETCH=ON -DFETCHCONTENT_SOURCE_DIR_<NAME>=an unpacked source of each (scripts/ci/fetched.sh).
 
 include(FetchContent)
 option(TRAINBENCH_FETCH "Ignore the system's libraries and fetch the pinned versions" OFF)
