@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "cpu/parallel.h"
 
@@ -56,8 +57,17 @@ void* Arena::scratch(Scratch block, std::size_t bytes) {
   const auto slot = static_cast<std::size_t>(block);
   if (slot >= scratch_.size()) scratch_.resize(slot + 1);
   CpuBuffer& buffer = scratch_[slot];
-  if (buffer.bytes() < bytes) buffer = make(bytes);
+  if (buffer.bytes() < bytes) {
+    if (trial_ != nullptr) trial_->before_.try_emplace(slot, std::move(buffer));
+    buffer = make(bytes);
+  }
   return buffer.data();
+}
+
+ScratchTrial::~ScratchTrial() {
+  for (auto& [slot, buffer] : before_) arena_.scratch_[slot] = std::move(buffer);
+  arena_.use_.allocations = allocations_;
+  arena_.trial_ = outer_;
 }
 
 MemoryUse Arena::memory() const {

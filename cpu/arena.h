@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -46,6 +47,8 @@ enum class Scratch : std::uint8_t {
   pass,     ///< of a pass that calls no other operation
 };
 
+class ScratchTrial;
+
 /// Owns all memory of a backend and knows what it is for.
 class Arena {
  public:
@@ -59,12 +62,35 @@ class Arena {
   MemoryUse memory() const;
 
  private:
+  friend ScratchTrial;
   CpuBuffer make(std::size_t bytes);
 
   int threads_;
   std::vector<CpuBuffer> buffers_;
   std::vector<CpuBuffer> scratch_;
+  ScratchTrial* trial_ = nullptr;
   MemoryUse use_;
+};
+
+/// While it lives, scratch blocks may grow for work that is only tried out; then they are what they
+/// were before, so that a backend's memory does not depend on whether it had to try. Trials nest.
+class ScratchTrial {
+ public:
+  explicit ScratchTrial(Arena& arena)
+      : arena_(arena), outer_(arena.trial_), allocations_(arena.use_.allocations) {
+    arena.trial_ = this;
+  }
+  ~ScratchTrial();
+  ScratchTrial(const ScratchTrial&) = delete;
+  ScratchTrial& operator=(const ScratchTrial&) = delete;
+
+ private:
+  friend Arena;
+
+  Arena& arena_;
+  ScratchTrial* outer_;
+  decltype(MemoryUse::allocations) allocations_;
+  std::map<std::size_t, CpuBuffer> before_;  // blocks that grew
 };
 
 }  // namespace trainbench

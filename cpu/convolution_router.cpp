@@ -133,6 +133,7 @@ ConvolutionRouter::Route ConvolutionRouter::choose(const Kind& kind, const Convo
   for (const Route& route : routes) names.push_back(route.name());
   std::vector<std::byte> before;  // of a result that the measured runs add to
   const Tensor result = call.result();
+  const ScratchTrial trial(arena_);
   const std::size_t choice = fastest(threads_, name_of(kind), names, [&](std::size_t i) {
     if (kind.accumulate && before.empty()) {
       before.resize(result.bytes());

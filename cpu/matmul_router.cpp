@@ -147,6 +147,7 @@ MatmulRouter::Route MatmulRouter::choose(const Kind& kind, const MatmulCall& cal
   MatmulCall measured = call;
   std::size_t prepared = routes.size();
   std::vector<std::byte> before;  // of a C that the measured runs add to
+  const ScratchTrial trial(arena_);
   const std::size_t choice = fastest(threads_, name_of(kind), names, [&](std::size_t i) {
     if (kind.problem.accumulate && before.empty()) {
       before.resize(call.c.bytes());

@@ -35,6 +35,7 @@ import time
 EFFECTS = (1.01, 1.02, 1.03, 1.05, 1.10)
 HOOKED = (1.03, 1.05)
 TIMES = ("real_time", "cpu_time", "wall_time")
+COUNTS = ("allocations", "bytes_per_iteration", "flops_per_iteration", "operations_per_iteration")
 
 
 def resolved(path):
@@ -118,6 +119,20 @@ class Pool:
         if not self.blocks:
             sys.exit(f"{folder}: holds no results; run collect first")
 
+    def leave_out_others(self):
+        """Drops the blocks with a process that is not the same program at work: memory or counts,
+        which are constant, are not what most processes have. Returns how many those are."""
+        constants = [[constants_of(process) for process in block] for block in self.blocks]
+        usual, _ = collections.Counter(one for block in constants for one in block).most_common(1)[0]
+        kept = [
+            block
+            for block, own in zip(self.blocks, constants)
+            if all(one == usual for one in own)
+        ]
+        left_out = len(self.blocks) - len(kept)
+        self.blocks = kept
+        return left_out
+
     def cases(self):
         return list(self.blocks[0][0])
 
@@ -129,6 +144,16 @@ class Pool:
             sum(len(process[case]) for block in self.blocks for process in block)
             for case in self.cases()
         )
+
+
+def constants_of(process):
+    """The counters of a process that a comparison takes literally."""
+    return tuple(
+        (case, name, rows[0][name])
+        for case, rows in sorted(process.items())
+        for name in sorted(rows[0])
+        if name.startswith("memory_bytes_") or name in COUNTS
+    )
 
 
 def draw(pool, count, choose):
@@ -224,6 +249,9 @@ def run_decisions(pool, options, plain, slow, size, factor, limit, count):
 
 def judge(options):
     plain = Pool(options.pool / "plain")
+    left_out = plain.leave_out_others()
+    if left_out:
+        print(f"{left_out} of the bursts left out: memory or counts of a process differ", flush=True)
     hooked = {factor: Pool(options.pool / f"slow-{factor}") for factor in HOOKED}
     sizes = [int(size) for size in options.sizes.split(",")]
     rows = []
@@ -259,6 +287,7 @@ def judge(options):
         "context": plain.context,
         "pool": {
             "blocks": len(plain.blocks),
+            "blocks_left_out": left_out,
             "processes": plain.processes(),
             "cases": plain.cases(),
             "samples_of_each_case": plain.samples(),
