@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/commands/verify_problems.h"
@@ -66,7 +67,7 @@ void run_steps(Backend& via, Backend& memory, const Workload& workload, const Pr
   for (const Batch& batch : make_resident_batches(memory, source, 2)) trainer.step(via, batch);
 }
 
-std::vector<Part> parts(RunEnvironment& environment) {
+std::vector<Part> all_parts(RunEnvironment& environment) {
   std::vector<Part> list{{"operations", run_operations},
                          {"convolution operations", run_convolution_operations},
                          {"diffusion operations", run_diffusion_operations},
@@ -84,6 +85,21 @@ std::vector<Part> parts(RunEnvironment& environment) {
     list.push_back({name + " separate", step(with_other_optimizer(workload), false)});
   }
   return list;
+}
+
+/// The parts that the filter finds; throws InputError where that is none.
+std::vector<Part> chosen_parts(const std::string& filter, RunEnvironment& environment) {
+  const NameFilter finder(filter);
+  std::vector<Part> chosen;
+  std::string names;
+  for (Part& part : all_parts(environment)) {
+    names += (names.empty() ? "" : ", ") + part.name;
+    if (finder.finds(part.name)) chosen.push_back(std::move(part));
+  }
+  if (chosen.empty()) {
+    throw InputError("--filter \"" + filter + "\": no part has such a name; there are " + names);
+  }
+  return chosen;
 }
 
 PartResult verify_part(const Part& part, const std::string& device, const Precision& precision,
@@ -187,7 +203,9 @@ std::vector<std::string> devices_of(const VerifyOptions& options) {
 class Verification {
  public:
   Verification(const VerifyOptions& options, RunEnvironment& environment)
-      : options_(options), environment_(environment) {
+      : options_(options),
+        environment_(environment),
+        parts_(chosen_parts(options.filter, environment)) {
     for (const std::string& name : options.precisions) {
       precisions_.push_back(precision_by_name(name));
     }
@@ -242,9 +260,7 @@ class Verification {
            .reason = error.what()});
       return;
     }
-    const NameFilter filter(options_.filter);
-    for (const Part& part : parts(environment_)) {
-      if (!filter.finds(part.name)) continue;
+    for (const Part& part : parts_) {
       add(verify_part(part, device, precision, environment_, options_.threads));
     }
   }
@@ -272,6 +288,7 @@ class Verification {
 
   const VerifyOptions& options_;
   RunEnvironment& environment_;
+  std::vector<Part> parts_;
   std::vector<Precision> precisions_;
   std::vector<PartResult> results_;
 };

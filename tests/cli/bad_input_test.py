@@ -57,6 +57,7 @@ class Arguments(CliTest):
         self.check(["run", "quick", "--device", "cpu,tpu"], "tpu", "cpu")
         self.check(["run", "quick", "--precision", "fp31"], "fp31", "fp32")
         self.check(["run", "quik"], "quik", "quick")
+        self.check(["verify", "--filter", "mlpp"], "mlpp", "mlp separate")
         self.check(["list", "quik"], "quik", "quick")
 
     def test_filters(self):
