@@ -11,7 +11,8 @@ folder=$(cd "$folder" && pwd)
 version=2023.2.0 # of oneAPI; oneDNN 3.2
 
 if [ ! -e "$folder/root/lib/libdnnl.so" ]; then
-  python3 -m pip download --quiet --no-deps --dest "$folder/wheels" "onednn-cpu-gomp==$version" \
+  python3 -m venv "$folder/venv"
+  "$folder/venv/bin/pip" download --quiet --no-deps --dest "$folder/wheels" "onednn-cpu-gomp==$version" \
     "onednn-devel-cpu-gomp==$version" || {
     echo "note: not run: PyPI's oneDNN $version cannot be had"
     exit 77
