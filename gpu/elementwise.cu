@@ -144,7 +144,7 @@ __global__ void __launch_bounds__(kBlock)
 }
 
 template <Activation kActivation, int N, class T>
-__global__ void __launch_bounds__(kBlock)
+__global__ void __launch_bounds__(kBlock, 1)
     smooth_backward_kernel(const T* saved, T* dx, std::int64_t rows, std::int64_t columns,
                            std::int64_t saved_pitch) {
   using Acc = Accumulator<T>;

@@ -137,7 +137,7 @@ __global__ void __launch_bounds__(kBlock)
 }
 
 template <bool kSilu, int N, class T>
-__global__ void __launch_bounds__(kBlock)
+__global__ void __launch_bounds__(kBlock, 1)
     normalize_kernel(Strips s, Forward<T> f, Partials<Accumulator<T>> partials) {
   using Acc = Accumulator<T>;
   __shared__ GroupValues<N, Acc> values;

@@ -11,6 +11,9 @@ namespace {
 /// warp and 1024 for a block, are read again by each pass over the row.
 constexpr int kHeld = 4;
 
+// Both kernels are told that one block an SM will do, lest they spill what they hold: the bytes
+// under way are those of 8 warps with up to 8 accesses a thread.
+
 /// f(slot, column) for the columns of a thread's packs, kThreads threads sharing a row: slots
 /// Width<0> to Width<kHeld - 1> for those in registers, Width<kHeld> for the others.
 template <int kThreads, int N, class F>
@@ -64,7 +67,7 @@ struct Forward {
 
 /// kThreads threads share a row; the variance is summed about the mean, as nothing cancels then.
 template <int kThreads, int N, class T>
-__global__ void __launch_bounds__(kBlock) layer_norm_kernel(Forward<T> o) {
+__global__ void __launch_bounds__(kBlock, 1) layer_norm_kernel(Forward<T> o) {
   using Acc = Accumulator<T>;
   constexpr int kRows = kBlock / kThreads;
   HeldRow<N, T> x, gamma, beta;
@@ -160,7 +163,7 @@ struct WeightGradients {
 
 /// dx = inverse (dy gamma - mean of dy gamma - normal mean of dy gamma normal) + dresidual.
 template <int kThreads, int N, class T>
-__global__ void __launch_bounds__(kBlock) layer_norm_backward_kernel(Backward<T> o) {
+__global__ void __launch_bounds__(kBlock, 1) layer_norm_backward_kernel(Backward<T> o) {
   using Acc = Accumulator<T>;
   constexpr int kRows = kBlock / kThreads;
   Acc* const partial = o.partial + static_cast<std::int64_t>(blockIdx.x) * 2 * o.columns;
@@ -310,8 +313,8 @@ void CudaBackend::layer_norm_backward(ConstTensor x, ConstTensor dy, ConstTensor
       dispatch_threads(columns / kWidth, [&](auto threads) {
         constexpr int kThreads = decltype(threads)::value;
         constexpr int kRows = kBlock / kThreads;
-        // One wave: each block costs the second stage a row.
-        blocks = std::min({(rows + kRows - 1) / kRows, std::int64_t{2} * queue.units, fit});
+        // As many as are resident, by their registers: each costs the second stage a row.
+        blocks = std::min({(rows + kRows - 1) / kRows, std::int64_t{queue.units}, fit});
         layer_norm_backward_kernel<kThreads, kWidth>
             <<<static_cast<unsigned>(blocks), kBlock, 0, queue.stream>>>(o);
       });

@@ -49,6 +49,13 @@ __device__ void for_groups(std::int64_t count, F f) {
   }
 }
 
+/// Word i of a block by comparisons: a variable index would put the words into local memory.
+__device__ std::uint32_t pick(const PhiloxWords& words, unsigned i) {
+  const std::uint32_t even = i < 2 ? words.word[0] : words.word[2];
+  const std::uint32_t odd = i < 2 ? words.word[1] : words.word[3];
+  return i % 2 == 0 ? even : odd;
+}
+
 struct Dropout {
   std::uint32_t layer;
   std::uint64_t threshold;  ///< words below it fall
@@ -101,7 +108,8 @@ __global__ void __launch_bounds__(kBlock) diffuse_kernel(Diffusion<T> d, const S
   const Philox random = random_stream(RandomSource::diffusion_noise, 0, *state);
   const Philox for_times = random_stream(RandomSource::diffusion_times, 0, *state);
   const auto time_of = [&](std::int64_t image) {
-    const std::uint64_t word = for_times.word(static_cast<std::uint64_t>(image));
+    const auto index = static_cast<std::uint64_t>(image);
+    const std::uint64_t word = pick(for_times.block(index / 4), static_cast<unsigned>(index % 4));
     return static_cast<std::int32_t>(word * d.steps >> 32);
   };
   for_groups<N>(d.count, [&](std::int64_t first) {
@@ -122,7 +130,7 @@ __global__ void __launch_bounds__(kBlock) diffuse_kernel(Diffusion<T> d, const S
         time = time_of(image);
       }
       if ((!kWhole || lane == 0) && element % d.image == 0) d.times[image] = time;
-      const std::uint32_t word = words.word[(second ? 2 : 0) + lane / 2];
+      const std::uint32_t word = pick(words, (second ? 2 : 0) + lane / 2);
       const Acc value = d.normal[word >> lane % 2 * 16 & 0xffffu];
       const Acc x = static_cast<Acc>(bytes.lane[lane]) * d.scale + d.shift;
       noise.lane[lane] = convert<T>(value);

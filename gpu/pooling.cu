@@ -41,7 +41,7 @@ struct Place {
 
 /// Rows are pixels of y. A NaN is larger than all.
 template <int N, class T>
-__global__ void __launch_bounds__(kBlock)
+__global__ void __launch_bounds__(kBlock, 1)
     max_pool_kernel(Strips s, Extents e, const T* x, T* y, std::uint8_t* chosen) {
   using Acc = Accumulator<T>;
   const StripThread t(s);
@@ -84,7 +84,7 @@ __global__ void __launch_bounds__(kBlock)
 
 /// Rows are pixels of dx, which gather from the windows that hold them.
 template <int N, class T>
-__global__ void __launch_bounds__(kBlock)
+__global__ void __launch_bounds__(kBlock, 1)
     max_pool_backward_kernel(Strips s, Extents e, const std::uint8_t* chosen, const T* dy, T* dx) {
   using Acc = Accumulator<T>;
   const StripThread t(s);
