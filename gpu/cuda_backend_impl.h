@@ -60,6 +60,12 @@ class CudaBackend final : public Backend {
   void embedding(ConstTensor indices, ConstTensor table, ConstTensor positions, Tensor y) override;
   void embedding_backward(ConstTensor indices, ConstTensor dy, bool accumulate, Tensor dtable,
                           Tensor dpositions) override;
+  void attention(const AttentionOptions& options, ConstTensor qkv, Tensor y, Tensor logsum,
+                 MathMode math) override;
+  void attention_backward(const AttentionOptions& options, ConstTensor qkv, ConstTensor y,
+                          ConstTensor logsum, ConstTensor dy, Tensor dqkv, MathMode math) override;
+  void softmax(double scale, bool causal, Tensor x) override;
+  void softmax_backward(double scale, ConstTensor y, Tensor dy) override;
   void lstm(ConstTensor inputs, ConstTensor weights, const LstmTrace& trace,
             MathMode math) override;
   void lstm_backward(ConstTensor weights, const LstmTrace& trace, Tensor dhidden, Tensor dgates,

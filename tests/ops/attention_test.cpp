@@ -30,14 +30,17 @@ struct UncertainSum {
 
 /// Attention of one head by its definition, with the t x t matrices, and what floating point may
 /// make of it. u is the roundoff of the arithmetic, `stored` that to which matrix units round the
-/// weights and their gradients before they multiply them (0 where they are kept in 32 bits).
+/// weights and their gradients before they multiply them (0 where they are kept in 32 bits), `cut`
+/// the error of each operand as it enters a product.
 class Reference {
  public:
-  Reference(const Sizes& sizes, bool causal, double scale, DType dtype, const Values& qkv)
+  Reference(const Sizes& sizes, bool causal, double scale, const Precision& precision,
+            const Values& qkv)
       : e_(sizes),
         scale_(scale),
-        u_(arithmetic_roundoff(dtype)),
-        stored_(size_of(dtype) == 2 ? unit_roundoff(dtype) : 0),
+        u_(arithmetic_roundoff(precision.compute)),
+        stored_(size_of(precision.compute) == 2 ? unit_roundoff(precision.compute) : 0),
+        cut_(operand_error(precision.math)),
         qkv_(qkv),
         causal_(causal) {}
 
@@ -65,7 +68,7 @@ class Reference {
     for (std::int64_t key = 0; key < e_.steps; ++key) {
       const Approximate p = weight(row, key);
       const double v = qkv(2, key, column);
-      sum.add(p.value * v, (p.error + stored_ * p.value) * std::abs(v));
+      sum.add(p.value * v, (p.error + operands() * p.value) * std::abs(v));
     }
     return summed(sum);
   }
@@ -80,18 +83,20 @@ class Reference {
       if (part == 2) {
         const Approximate p = weight(row, key);
         const double slope = of_rows(dy, row, column);
-        sum.add(p.value * slope, (p.error + stored_ * p.value) * std::abs(slope));
+        sum.add(p.value * slope, (p.error + operands() * p.value) * std::abs(slope));
         continue;
       }
       const Approximate ds = score_gradient(row, key, y, dy);
       const double factor = scale_ * qkv(1 - part, other, column);
       sum.add(ds.value * factor,
-              (ds.error + (stored_ + 3 * u_) * std::abs(ds.value)) * std::abs(factor));
+              (ds.error + (operands() + 3 * u_) * std::abs(ds.value)) * std::abs(factor));
     }
     return summed(sum);
   }
 
  private:
+  /// Of a product of a weight, or its gradient, and a number in memory.
+  double operands() const { return stored_ + 2 * cut_; }
   Approximate summed(const UncertainSum& sum) const {
     return {sum.value, sum.error + static_cast<double>(e_.steps + 2) * 2 * u_ * sum.magnitude};
   }
@@ -116,7 +121,7 @@ class Reference {
       scores.push_back(score);
       largest = std::max(largest, score);
       smallest = std::min(smallest, score);
-      error = std::max(error, static_cast<double>(e_.width + 3) * 2 * u_ * magnitude);
+      error = std::max(error, (static_cast<double>(e_.width + 3) * 2 * u_ + 2 * cut_) * magnitude);
     }
     double sum = 0;
     for (const double score : scores) sum += std::exp(score - largest);
@@ -142,13 +147,15 @@ class Reference {
     const double difference = product.value - along.value;
     const double terms = static_cast<double>(e_.width + 3) * 2 * u_;
     return {p.value * difference, p.error * std::abs(difference) +
-                                      p.value * terms * (product.magnitude + along.magnitude)};
+                                      p.value * (terms * (product.magnitude + along.magnitude) +
+                                                 2 * cut_ * product.magnitude)};
   }
 
   Sizes e_;
   double scale_;
   double u_;
   double stored_;
+  double cut_;
   const Values& qkv_;
   bool causal_;
   std::int64_t sample_ = 0;
@@ -186,7 +193,7 @@ TEST_P(AttentionTest, FollowsTheDefinitionForwardAndBackward) {
       const Values inputs = values(qkv);
       const Values outputs = values(y);
       const Values slopes = values(dy);
-      Reference reference(e, causal, options.scale, compute(), inputs);
+      Reference reference(e, causal, options.scale, precision(), inputs);
       std::vector<Approximate> expected_y(outputs.size());
       std::vector<Approximate> expected_gradient(inputs.size());
       std::vector<Approximate> expected_sums;
