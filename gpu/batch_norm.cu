@@ -22,11 +22,8 @@ struct Partials {
   __device__ void store(const StripThread& t, const Acc (&values)[2 * N]) const {
     if (!t.active || t.row > 0) return;
     Acc* const to = of(static_cast<int>(blockIdx.z)) + static_cast<std::int64_t>(t.pack) * N;
-#pragma unroll
-    for (int lane = 0; lane < N; ++lane) {
-      to[lane] = values[lane];
-      to[channels + lane] = values[N + lane];
-    }
+    store_lanes<N>(values, to);
+    store_lanes<N>(values + N, to + channels);
   }
   __device__ bool complete() const { return last_to_arrive(arrived + blockIdx.y, gridDim.z); }
 };
@@ -132,10 +129,10 @@ __global__ void __launch_bounds__(kBlock)
 /// A thread's channels of a tensor with one value for each.
 template <int N, class Acc, class From>
 __device__ void load_channels(const From* from, const StripThread& t, Acc (&to)[N]) {
+  Pack<From, N> pack{};
+  if (t.active) pack = Pack<From, N>::load(from + t.pack * N);
 #pragma unroll
-  for (int lane = 0; lane < N; ++lane) {
-    to[lane] = t.active ? convert<Acc>(from[t.pack * N + lane]) : Acc{0};
-  }
+  for (int lane = 0; lane < N; ++lane) to[lane] = convert<Acc>(pack.lane[lane]);
 }
 
 template <class T>
@@ -255,17 +252,17 @@ __global__ void __launch_bounds__(kBlock) input_gradient_kernel(Strips s, Gradie
   using Acc = Accumulator<T>;
   const StripThread t(s);
   const Acc rows = static_cast<Acc>(s.rows);
-  Acc mean[N], scale[N], constant[N], slope[N];
+  Acc mean[N], scale[N], constant[N], slope[N], along[N];
   load_channels(g.mean, t, mean);
   load_channels(g.inverse, t, slope);
   load_channels(g.gamma, t, scale);
   load_channels(g.dbeta, t, constant);
+  load_channels(g.dgamma, t, along);
 #pragma unroll
   for (int lane = 0; lane < N; ++lane) {
-    const Acc along = t.active ? g.dgamma[t.pack * N + lane] / rows : Acc{0};
     scale[lane] *= slope[lane];
     constant[lane] *= scale[lane] / rows;
-    slope[lane] *= scale[lane] * along;
+    slope[lane] *= scale[lane] * along[lane] / rows;
   }
   t.for_rows([&](std::int64_t row) {
     const std::int64_t at = (row * s.packs + t.pack) * N;
@@ -308,11 +305,13 @@ Partials<Acc> partials_of(const Queue& queue, const Strips& s, const Extents& e)
 /// Normalises by the batch's statistics, or by the running ones.
 template <class T>
 void launch_normalize(const Queue& queue, const Extents& e, const Normalization<T>& n) {
-  dispatch_vector<T>(whole_packs<T>(e.channels, n.x, n.residual, n.y), [&](auto width) {
-    constexpr int kWidth = decltype(width)::value;
-    const Strips s = strips_over(queue, 1, e.rows, e.channels / kWidth, kForMaps);
-    normalize_kernel<kWidth><<<s.grid, kBlock, 0, queue.stream>>>(s, n);
-  });
+  dispatch_vector<T>(
+      whole_packs<T>(e.channels, n.x, n.residual, n.y, n.gamma, n.beta, n.mean, n.spread),
+      [&](auto width) {
+        constexpr int kWidth = decltype(width)::value;
+        const Strips s = strips_over(queue, 1, e.rows, e.channels / kWidth, kForMaps);
+        normalize_kernel<kWidth><<<s.grid, kBlock, 0, queue.stream>>>(s, n);
+      });
   TRAINBENCH_LAUNCHED();
 }
 
@@ -402,7 +401,9 @@ void CudaBackend::batch_norm_backward(const BatchNormOptions& options, ConstTens
                          .dgamma = elements_of<Acc>(gradients.gamma),
                          .dbeta = elements_of<Acc>(gradients.beta)};
     dispatch_vector<T>(
-        whole_packs<T>(e.channels, g.x, g.y, g.dy, g.dx, g.dresidual), [&](auto width) {
+        whole_packs<T>(e.channels, g.x, g.y, g.dy, g.dx, g.dresidual, g.gamma, g.mean, g.inverse,
+                       g.dgamma, g.dbeta),
+        [&](auto width) {
           constexpr int kWidth = decltype(width)::value;
           const Strips sums = strips_over(queue, 1, e.rows, e.channels / kWidth, kForSums);
           gradient_sums_kernel<kWidth>

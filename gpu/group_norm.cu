@@ -44,11 +44,8 @@ struct Partials {
   __device__ void store(const StripThread& t, const Acc (&values)[2 * N]) const {
     if (!t.active || t.row > 0) return;
     Acc* const to = of(static_cast<int>(blockIdx.z)) + t.pack * N;
-#pragma unroll
-    for (int lane = 0; lane < N; ++lane) {
-      to[lane] = values[lane];
-      to[channels + lane] = values[N + lane];
-    }
+    store_lanes<N>(values, to);
+    store_lanes<N>(values + N, to + channels);
   }
   /// A group's sums, in all lanes of the warp: those of each channel times factor(channel).
   template <class Factor>
@@ -167,13 +164,15 @@ __global__ void __launch_bounds__(kBlock, 1)
   const StripThread t(s);
   if (!t.active) return;
   Acc mean[N], scale[N], beta[N];
+  const auto gammas = Pack<T, N>::load(f.gamma + t.pack * N);
+  const auto betas = Pack<T, N>::load(f.beta + t.pack * N);
 #pragma unroll
   for (int lane = 0; lane < N; ++lane) {
     const int channel = t.pack * N + lane;
     const int local = channel / width - begin;
     mean[lane] = values.first[local];
-    scale[lane] = values.second[local] * convert<Acc>(f.gamma[channel]);
-    beta[lane] = convert<Acc>(f.beta[channel]);
+    scale[lane] = values.second[local] * convert<Acc>(gammas.lane[lane]);
+    beta[lane] = convert<Acc>(betas.lane[lane]);
   }
   t.for_rows([&](std::int64_t row) {
     const std::int64_t at = (row * s.packs + t.pack) * N;
@@ -213,14 +212,17 @@ struct Channels {
   Acc mean[N], inverse[N], gamma[N], beta[N];
 
   __device__ Channels(const Backward<T>& b, const StripThread& t, int width) {
+    const int first = t.active ? t.pack * N : 0;
+    const auto gammas = Pack<T, N>::load(b.gamma + first);
+    const auto betas = Pack<T, N>::load(b.beta + first);
 #pragma unroll
     for (int lane = 0; lane < N; ++lane) {
-      const int channel = t.active ? t.pack * N + lane : 0;
+      const int channel = first + lane;
       const std::int64_t group = static_cast<std::int64_t>(blockIdx.x) * b.groups + channel / width;
       mean[lane] = b.mean[group];
       inverse[lane] = b.inverse[group];
-      gamma[lane] = convert<Acc>(b.gamma[channel]);
-      beta[lane] = kSilu ? convert<Acc>(b.beta[channel]) : Acc{0};
+      gamma[lane] = convert<Acc>(gammas.lane[lane]);
+      beta[lane] = convert<Acc>(betas.lane[lane]);
     }
   }
   __device__ Acc normal(int lane, T x) const {
@@ -361,7 +363,7 @@ void CudaBackend::group_norm(const GroupNormOptions& options, ConstTensor x,
                        .epsilon = options.epsilon,
                        .per_element = per_element(e),
                        .groups = e.groups};
-    dispatch_vector<T>(whole_packs<T>(e.channels, x.data, y.data), [&](auto width) {
+    dispatch_vector<T>(whole_packs<T>(e.channels, f.x, f.y, f.gamma, f.beta), [&](auto width) {
       constexpr int kWidth = decltype(width)::value;
       const Passes<Acc> p = passes_of<Acc>(queue, e, kWidth);
       deviation_sums_kernel<kWidth>
@@ -396,18 +398,19 @@ void CudaBackend::group_norm_backward(const GroupNormOptions& options, ConstTens
                         .groups = e.groups,
                         .accumulate = accumulate};
     std::int64_t parts = 0;
-    dispatch_vector<T>(whole_packs<T>(e.channels, x.data, dy.data, dx.data), [&](auto width) {
-      constexpr int kWidth = decltype(width)::value;
-      const Passes<Acc> p = passes_of<Acc>(queue, e, kWidth);
-      parts = e.images * p.partials.chunks;
-      dispatch_silu(options, [&](auto silu) {
-        constexpr bool kSilu = decltype(silu)::value;
-        gradient_sums_kernel<kSilu, kWidth>
-            <<<p.sums.grid, kBlock, 0, queue.stream>>>(p.sums, b, p.partials);
-        input_gradient_kernel<kSilu, kWidth>
-            <<<p.map.grid, kBlock, 0, queue.stream>>>(p.map, b, p.partials);
-      });
-    });
+    dispatch_vector<T>(whole_packs<T>(e.channels, b.x, b.dy, b.dx, b.gamma, b.beta),
+                       [&](auto width) {
+                         constexpr int kWidth = decltype(width)::value;
+                         const Passes<Acc> p = passes_of<Acc>(queue, e, kWidth);
+                         parts = e.images * p.partials.chunks;
+                         dispatch_silu(options, [&](auto silu) {
+                           constexpr bool kSilu = decltype(silu)::value;
+                           gradient_sums_kernel<kSilu, kWidth>
+                               <<<p.sums.grid, kBlock, 0, queue.stream>>>(p.sums, b, p.partials);
+                           input_gradient_kernel<kSilu, kWidth>
+                               <<<p.map.grid, kBlock, 0, queue.stream>>>(p.map, b, p.partials);
+                         });
+                       });
     TRAINBENCH_LAUNCHED();
     sum_pairs(queue, ConstTensor(queue.scratch, Shape{parts, 2, e.channels}, gradients.gamma.dtype),
               gradients.beta, gradients.gamma);

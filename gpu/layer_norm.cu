@@ -230,11 +230,8 @@ __global__ void __launch_bounds__(kBlock, 1) layer_norm_backward_kernel(Backward
         sum_down(gradients.dbeta[kSlot], kThreads);
       }
       if (threadIdx.x >= kThreads || column >= o.columns) return;
-#pragma unroll
-      for (int lane = 0; lane < N; ++lane) {
-        partial[column + lane] = gradients.dgamma[kSlot][lane];
-        partial[o.columns + column + lane] = gradients.dbeta[kSlot][lane];
-      }
+      store_lanes<N>(gradients.dgamma[kSlot], partial + column);
+      store_lanes<N>(gradients.dbeta[kSlot], partial + o.columns + column);
     }
   });
 }
@@ -276,8 +273,11 @@ void CudaBackend::layer_norm(double epsilon, Tensor x, ConstTensor residual,
       constexpr int kWidth = decltype(width)::value;
       dispatch_threads(columns / kWidth, [&](auto threads) {
         constexpr int kThreads = decltype(threads)::value;
+        // Few, so that each loads gamma and beta for many rows.
+        const std::int64_t blocks =
+            std::min<std::int64_t>((o.rows * kThreads + kBlock - 1) / kBlock, 2 * queue.units);
         layer_norm_kernel<kThreads, kWidth>
-            <<<grid_size(queue, o.rows * kThreads), kBlock, 0, queue.stream>>>(o);
+            <<<static_cast<unsigned>(blocks), kBlock, 0, queue.stream>>>(o);
       });
     };
     dispatch_vector<T>(whole_packs<T>(columns, o.x, o.residual, o.gamma, o.beta, o.y), launch);

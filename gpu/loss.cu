@@ -64,15 +64,16 @@ __global__ void __launch_bounds__(kBlock)
   for (std::int64_t sample = blockIdx.x; sample < samples; sample += gridDim.x) {
     Acc sum = 0;
     for (std::int64_t i = threadIdx.x * N; i < elements; i += kBlock * N) {
-      auto value = Pack<T, N>::load(prediction + sample * elements + i);
+      const auto value = Pack<T, N>::load(prediction + sample * elements + i);
       const auto wanted = Pack<T, N>::load(target + sample * elements + i);
+      Pack<T, N> slope;
 #pragma unroll
       for (int lane = 0; lane < N; ++lane) {
         const Acc difference = convert<Acc>(value.lane[lane]) - convert<Acc>(wanted.lane[lane]);
         sum += difference * difference;
-        value.lane[lane] = convert<T>(difference * factor);
+        slope.lane[lane] = convert<T>(difference * factor);
       }
-      if (gradient != nullptr) value.store(gradient + sample * elements + i);
+      if (gradient != nullptr) slope.store(gradient + sample * elements + i);
     }
     if (losses == nullptr) continue;
     const double total = reduce_group<kBlock>(static_cast<double>(sum), Add{});

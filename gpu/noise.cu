@@ -102,7 +102,8 @@ struct Diffusion {
 
 /// kWhole: besides, a group lies in one image.
 template <bool kWhole, class T>
-__global__ void __launch_bounds__(kBlock) diffuse_kernel(Diffusion<T> d, const StepState* state) {
+__global__ void __launch_bounds__(kBlock, 1)
+    diffuse_kernel(Diffusion<T> d, const StepState* state) {
   using Acc = Accumulator<T>;
   constexpr int N = kDrawn<T>;
   const Philox random = random_stream(RandomSource::diffusion_noise, 0, *state);

@@ -25,7 +25,7 @@ struct BlockWork {
   int blocks_per_unit;
 };
 /// Where each row is read and written, a few steps hide a block's start.
-inline constexpr BlockWork kForMaps{4, 16};
+inline constexpr BlockWork kForMaps{8, 8};
 /// A sum costs a block a tree over its rows, and the second stage grows with the blocks.
 inline constexpr BlockWork kForSums{16, 4};
 /// An image in one block.
@@ -101,6 +101,15 @@ __device__ void sum_down(Acc (&value)[kValues], int across) {
     }
     rows = half;
   }
+}
+
+/// N numbers at an address that a pack may have.
+template <int N, class T>
+__device__ void store_lanes(const T* from, T* to) {
+  Pack<T, N> pack;
+#pragma unroll
+  for (int lane = 0; lane < N; ++lane) pack.lane[lane] = from[lane];
+  pack.store(to);
 }
 
 /// True in all threads of the last of `blocks` blocks to get here, which sees what the others wrote
