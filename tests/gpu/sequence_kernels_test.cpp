@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "common/check/check_backend.h"
 #include "gpu/cuda_backend.h"
 #include "tests/gpu/device_values.h"
@@ -67,6 +69,30 @@ TEST_P(SequenceKernels, LstmCellsOfAnyWidth) {
       check_.lstm_cell(trace, previous, now, make(cells, dtype, 4));
       check_.lstm_cell_backward(trace, previous, now, make(cells, dtype, 5), make(cells, master, 6),
                                 make(gates, dtype, 7));
+    }
+  }
+  expect_right();
+}
+
+struct AttentionSizes {
+  std::int64_t batch, steps, heads, width;
+  bool causal;
+};
+
+TEST_P(SequenceKernels, AttentionOfNarrowAndOfWideHeads) {
+  const AttentionSizes sizes[] = {
+      {1, 130, 2, 64, true}, {1, 70, 1, 128, false}, {1, 40, 1, 256, false}};
+  for (const AttentionSizes& e : sizes) {
+    const std::int64_t columns = e.heads * e.width;
+    const AttentionOptions options{e.heads, e.causal, 1 / std::sqrt(static_cast<double>(e.width))};
+    for (const Precision& precision : kPrecisions) {
+      const DType dtype = precision.compute;
+      const Tensor qkv = make(Shape{e.batch, e.steps, 3 * columns}, dtype, 1);
+      const Tensor y = make(Shape{e.batch, e.steps, columns}, dtype, 2);
+      const Tensor logsum = make(Shape{e.batch, e.heads, e.steps}, precision.master, 3);
+      check_.attention(options, qkv, y, logsum, precision.math);
+      check_.attention_backward(options, qkv, y, logsum, make(y.shape, dtype, 4),
+                                make(qkv.shape, dtype, 5), precision.math);
     }
   }
   expect_right();
