@@ -51,16 +51,13 @@ struct FilterSource {
   Divider filter;
   Divider window_width;
   Phases phases;
-  int first_y = 0;
-  int first_x = 0;
 
   using Line = int;
 
   __device__ void select(int batch) {
     const auto down = phases.down(batch);
     const auto across = phases.across(batch);
-    first_y = down.first;
-    first_x = across.first;
+    data += (down.first * phases.kernel + across.first) * channels;
     k = down.places * across.places * filters;
     window_width = Divider(max(across.places, 1));
   }
@@ -69,9 +66,8 @@ struct FilterSource {
     int index = depth;
     int tap_x = filter.divide(index);
     const int tap_y = window_width.divide(tap_x);
-    const int tap =
-        (first_y + tap_y * phases.stride) * phases.kernel + first_x + tap_x * phases.stride;
-    const int place = index * phases.kernel * phases.kernel + tap;
+    const int place =
+        (index * phases.kernel + tap_y * phases.stride) * phases.kernel + tap_x * phases.stride;
     return {data + (place * channels + row), depth < k ? channels - row : 0};
   }
 };

@@ -92,7 +92,7 @@ class Loader {
         const Piece<T> piece = kByK ? source_.at(lines_[i], depth + chunk_ * kLanes)
                                     : source_.at(lines_[0], depth + line);
         const int count = min(max(piece.count, 0), kLanes);
-        copy_async(to, count > 0 ? piece.from : source_.data, count * static_cast<int>(sizeof(T)));
+        copy_async(to, piece.from, count * static_cast<int>(sizeof(T)));
       } else {
         Pack<T, kLanes> pack;
 #pragma unroll

@@ -11,7 +11,8 @@ namespace trainbench::gpu {
 
 // ---- Asynchronous copies -----------------------------------------------------------------------
 
-/// Sixteen bytes to shared memory: `bytes` of them from `from`, the others zero.
+/// Sixteen bytes to shared memory: `bytes` of them from `from`, the others zero. Where there are
+/// none `from` may be any address.
 __device__ inline void copy_async(void* to, const void* from, int bytes) {
 #if __CUDA_ARCH__ >= 800
   const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(to));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "common/core/philox.h"
@@ -9,7 +10,8 @@
 
 namespace trainbench {
 
-/// A small MLP on made-up images, the same bits on every device.
+/// A small model on made-up images, the same bits on every device: an MLP unless `workload` and the
+/// sizes of its model say otherwise.
 struct SmallTraining {
   std::int64_t inputs = 64;
   std::int64_t hidden = 96;
@@ -17,16 +19,22 @@ struct SmallTraining {
   std::int64_t batch = 32;
   Precision precision = kFp32;
   bool fused = true;
+  std::string_view workload = "mlp";
+  ModelSizes sizes = {};  ///< empty: the MLP's, as above
+  int layers = 3;         ///< from the images to the logits
 
   static constexpr std::uint64_t kBatches = 4;
 
   Trainer make(Backend& backend) const {
-    return Trainer(backend, workload_by_name("mlp"),
+    return Trainer(backend, workload_by_name(workload),
                    {.precision = precision,
                     .batch = batch,
                     .seed = 1,
                     .fused = fused,
-                    .sizes = {{"inputs", inputs}, {"hidden", hidden}, {"classes", classes}}});
+                    .sizes = sizes.empty() ? mlp_sizes() : sizes});
+  }
+  ModelSizes mlp_sizes() const {
+    return {{"inputs", inputs}, {"hidden", hidden}, {"classes", classes}};
   }
 
   std::size_t sample_bytes() const { return static_cast<std::size_t>(batch * inputs); }

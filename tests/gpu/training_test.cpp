@@ -80,9 +80,8 @@ double layer_error(const Precision& precision, std::int64_t terms) {
 /// a sample's logits has 1-norm <= 2. Weights differ by `error` times what training has moved them,
 /// which has moved the loss by at most the length of its curve so far. Both devices err.
 std::vector<double> tolerances(const SmallTraining& training, const History& reference) {
-  constexpr int kLayers = 3;
   const std::int64_t terms = std::max({training.inputs, training.hidden, training.batch});
-  const double error = 2 * kLayers * layer_error(training.precision, terms);
+  const double error = 2 * training.layers * layer_error(training.precision, terms);
   std::vector<double> tolerance;
   double length = 0;
   for (std::size_t step = 0; step < reference.losses.size(); ++step) {
@@ -92,12 +91,44 @@ std::vector<double> tolerances(const SmallTraining& training, const History& ref
   return tolerance;
 }
 
-/// Of each provider of products.
-class EveryPrecision : public testing::TestWithParam<std::tuple<std::string, Precision>> {
+/// A model with who multiplies its matrices.
+struct Setup {
+  std::string name;
+  std::string provider;
+  SmallTraining training;
+};
+
+/// A residual network with each kind of block; a weight's gradient sums over 8 x 8 x 8 pixels.
+const SmallTraining kSmallResnet{.inputs = 8 * 8,
+                                 .hidden = 8 * 8 * 8,
+                                 .batch = 8,
+                                 .workload = "resnet20",
+                                 .sizes = {{"image", 8},
+                                           {"channels", 1},
+                                           {"width", 8},
+                                           {"blocks1", 1},
+                                           {"blocks2", 1},
+                                           {"blocks3", 1}},
+                                 .layers = 8};
+
+const Setup kMlps[] = {{"mlp_vendor", "vendor", {}}, {"mlp_own", "own", {}}};
+const Setup kResnets[] = {{"resnet20", "own", kSmallResnet}};
+
+std::string setup_name(const testing::TestParamInfo<std::tuple<Setup, Precision>>& test) {
+  return std::get<0>(test.param).name + "_" + std::string(std::get<1>(test.param).name);
+}
+
+class EveryPrecision : public testing::TestWithParam<std::tuple<Setup, Precision>> {
  protected:
   const Precision& precision() const { return std::get<1>(GetParam()); }
+  SmallTraining training_in(const Precision& precision, bool fused = true) const {
+    SmallTraining training = std::get<0>(GetParam()).training;
+    training.precision = precision;
+    training.fused = fused;
+    return training;
+  }
   std::unique_ptr<Backend> make_gpu() const {
-    return make_cuda_backend({.provider = std::get<0>(GetParam())});
+    return make_cuda_backend({.provider = std::get<0>(GetParam()).provider});
   }
 };
 
@@ -105,7 +136,7 @@ TEST_P(EveryPrecision, EachOperationOfAStepIsRight) {
   for (const bool fused : {true, false}) {
     const auto backend = make_gpu();
     CheckBackend check(*backend);
-    const SmallTraining training{.precision = precision(), .fused = fused};
+    const SmallTraining training = training_in(precision(), fused);
     Trainer trainer = training.make(*backend);
     const std::vector<Batch> batches = training.resident_batches(*backend);
     for (const Batch& batch : batches) trainer.step(check, batch);
@@ -116,12 +147,12 @@ TEST_P(EveryPrecision, EachOperationOfAStepIsRight) {
 
 TEST_P(EveryPrecision, LossesAreThoseOfTheCpu) {
   // The CPU has no tf32: there the reference is fp32, which errs less.
-  SmallTraining reference_training{.precision = precision() == kTf32 ? kFp32 : precision()};
+  const SmallTraining reference_training = training_in(precision() == kTf32 ? kFp32 : precision());
   const auto cpu = make_cpu_backend({.threads = 1});
   const History reference = eager(*cpu, reference_training);
   ASSERT_LT(reference.losses.back(), 0.9 * reference.losses.front());
 
-  const SmallTraining training{.precision = precision()};
+  const SmallTraining training = training_in(precision());
   const std::vector<double> tolerance = tolerances(training, reference);
   const auto gpu = make_gpu();
   const History history = eager(*gpu, training);
@@ -136,7 +167,7 @@ TEST_P(EveryPrecision, LossesAreThoseOfTheCpu) {
 }
 
 TEST_P(EveryPrecision, AReplayedStepGivesTheBitsOfAnEagerOne) {
-  const SmallTraining training{.precision = precision()};
+  const SmallTraining training = training_in(precision());
   const auto first = make_gpu();
   const auto second = make_gpu();
   const History a = eager(*first, training);
@@ -146,7 +177,7 @@ TEST_P(EveryPrecision, AReplayedStepGivesTheBitsOfAnEagerOne) {
 }
 
 TEST_P(EveryPrecision, AStepAllocatesNothing) {
-  const SmallTraining training{.precision = precision()};
+  const SmallTraining training = training_in(precision());
   const auto backend = make_gpu();
   Trainer trainer = training.make(*backend);
   const std::vector<Batch> batches = training.resident_batches(*backend);
@@ -166,13 +197,14 @@ TEST_P(EveryPrecision, AStepAllocatesNothing) {
   EXPECT_EQ(free_bytes(), free);
 }
 
-INSTANTIATE_TEST_SUITE_P(Gpu, EveryPrecision,
-                         testing::Combine(testing::Values("vendor", "own"),
-                                          testing::ValuesIn(kPrecisions)),
-                         [](const auto& test) {
-                           return std::get<0>(test.param) + "_" +
-                                  std::string(std::get<1>(test.param).name);
-                         });
+INSTANTIATE_TEST_SUITE_P(Mlp, EveryPrecision,
+                         testing::Combine(testing::ValuesIn(kMlps), testing::ValuesIn(kPrecisions)),
+                         setup_name);
+// Double precision takes a simulator long.
+INSTANTIATE_TEST_SUITE_P(Resnet, EveryPrecision,
+                         testing::Combine(testing::ValuesIn(kResnets),
+                                          testing::Values(kFp32, kTf32, kFp16, kBf16)),
+                         setup_name);
 
 TEST(GpuTraining, Fp32IsNotTf32) {
   const SmallTraining training{.precision = kFp32};
