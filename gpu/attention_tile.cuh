@@ -338,10 +338,11 @@ struct Plan {
   /// Columns of results in registers; wider heads take several blocks.
   static constexpr int kPart = std::min(kWidth, 128);
   static constexpr int kParts = kWidth / kPart;
-  /// Rows of a passing tile: at most 16 KiB, and fewer where the backward pass holds two results.
+  /// Rows of a passing tile: at most 16 KiB, and fewer where the backward pass would run out of
+  /// registers.
   static constexpr int passing(int most) { return std::min(most, 16384 / kRowBytes); }
   static constexpr int kForward = passing(64);
-  static constexpr int kBackward = passing(kPart > 64 ? 32 : 64);
+  static constexpr int kBackward = passing(kWidth > 128 ? 16 : kWidth > 64 ? 32 : 64);
 };
 
 /// One head of one sample, where its rows lie.
