@@ -63,17 +63,21 @@ __global__ void __launch_bounds__(kBlock)
                                       static_cast<double>(samples * elements));
   for (std::int64_t sample = blockIdx.x; sample < samples; sample += gridDim.x) {
     Acc sum = 0;
+#pragma unroll 1  // unrolled by nvcc 13, the last store of a pack falls apart into elements
     for (std::int64_t i = threadIdx.x * N; i < elements; i += kBlock * N) {
       const auto value = Pack<T, N>::load(prediction + sample * elements + i);
       const auto wanted = Pack<T, N>::load(target + sample * elements + i);
-      Pack<T, N> slope;
+      Acc difference[N];
 #pragma unroll
       for (int lane = 0; lane < N; ++lane) {
-        const Acc difference = convert<Acc>(value.lane[lane]) - convert<Acc>(wanted.lane[lane]);
-        sum += difference * difference;
-        slope.lane[lane] = convert<T>(difference * factor);
+        difference[lane] = convert<Acc>(value.lane[lane]) - convert<Acc>(wanted.lane[lane]);
+        sum += difference[lane] * difference[lane];
       }
-      if (gradient != nullptr) slope.store(gradient + sample * elements + i);
+      if (gradient == nullptr) continue;
+      Pack<T, N> slope;
+#pragma unroll
+      for (int lane = 0; lane < N; ++lane) slope.lane[lane] = convert<T>(difference[lane] * factor);
+      slope.store(gradient + sample * elements + i);
     }
     if (losses == nullptr) continue;
     const double total = reduce_group<kBlock>(static_cast<double>(sum), Add{});
