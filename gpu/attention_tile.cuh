@@ -82,7 +82,6 @@ template <int kRows, class T, int kWidth>
 __device__ void store_rows(const Tile<T, kWidth>& tile, int first_row, const Rows<T>& rows,
                            int count) {
   using Shared = Tile<T, kWidth>;
-  using Chunk = Pack<T, Shared::kLanes>;
   __syncwarp();
   for (int i = static_cast<int>(threadIdx.x % 32); i < kRows * Shared::kChunks; i += 32) {
     const int row = i / Shared::kChunks;
@@ -91,7 +90,8 @@ __device__ void store_rows(const Tile<T, kWidth>& tile, int first_row, const Row
     const T* const from = tile.chunk(first_row + row, i % Shared::kChunks);
     T* const to = rows.first + row * rows.stride + column;
     if (rows.vector) {
-      Chunk::load(from).store(to);
+      // As one word: a pack's elements would be stored one by one.
+      *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(from);
     } else {
       for (int lane = 0; lane < Shared::kLanes && column + lane < rows.width; ++lane) {
         to[lane] = from[lane];
