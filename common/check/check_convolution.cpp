@@ -148,8 +148,6 @@ struct Convolution {
     const std::int64_t kx = index / size.channels % size.kernel;
     const std::int64_t ky = index / size.channels / size.kernel % size.kernel;
     const std::int64_t f = index / size.patch();
-    const float* const values = image.as<float>();
-    const float* const gradients = dy.as<float>();
     double magnitude = 0;
     std::int64_t tiles = 0;
     for (std::int64_t b = 0; b < size.batch; ++b) {
@@ -158,11 +156,11 @@ struct Convolution {
           const auto pixels = transformed<4>(of_pixels, [&](std::int64_t i, std::int64_t j) {
             const std::int64_t h = oh - window.padding + i;
             const std::int64_t w = ow - window.padding + j;
-            return inside(h, w) ? static_cast<double>(values[x(b, h, w, c)]) : 0.0;
+            return inside(h, w) ? image[x(b, h, w, c)] : 0.0;
           });
           const auto slopes = transformed<2>(of_slopes, [&](std::int64_t i, std::int64_t j) {
             const bool there = oh + i < size.out_height && ow + j < size.out_width;
-            return there ? static_cast<double>(gradients[y(b, oh + i, ow + j, f)]) : 0.0;
+            return there ? dy[y(b, oh + i, ow + j, f)] : 0.0;
           });
           magnitude += products(pixels, slopes, kOfTap[ky], kOfTap[kx]);
         }
