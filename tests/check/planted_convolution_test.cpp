@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "common/check/check_backend.h"
 #include "common/check/random_tensor.h"
@@ -184,6 +185,52 @@ INSTANTIATE_TEST_SUITE_P(Results, PlantedConvolution, testing::ValuesIn(kResults
 TEST(PlantedConvolution, NothingFailsUnspoilt) {
   for (const DType dtype : {DType::f64, DType::f32, DType::bf16, DType::f16}) {
     for (const OutputCheck& failed : failures("", dtype)) ADD_FAILURE() << failed.describe();
+  }
+}
+
+/// Says of every convolution that minimal filtering served it.
+class FilteringBackend final : public SpoilingBackend {
+ public:
+  using SpoilingBackend::SpoilingBackend;
+
+  std::vector<Served> served() const override {
+    std::vector<Served> list;
+    for (const char* pass : {"conv2d ", "conv2d_data_gradient ", "conv2d_weight_gradient "}) {
+      for (const char* dtype : {"f32", "f16", "bf16"}) {
+        list.push_back({std::string(pass) + "2x7x9x2->3 3x3/1 " + dtype, "winograd"});
+      }
+    }
+    return list;
+  }
+};
+
+// Its bounds are wider, of operands of any dtype, and still tell a wrong element.
+TEST(PlantedConvolution, FilteredResultsAreTold) {
+  const Window window{3, 1, 1};
+  const Shape input{2, 7, 9, 2};
+  const Shape output{2, 7, 9, 3};
+  const Shape kernel{3, 3, 3, 2};
+  const std::unique_ptr<Backend> cpu = make_cpu_backend({.threads = 1});
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+    for (const std::string target :
+         {"", "conv2d y", "conv2d_data_gradient dx", "conv2d_weight_gradient dw"}) {
+      FilteringBackend filtering(*cpu, target);
+      CheckBackend check(filtering);
+      const Tensor x = random_tensor(*cpu, input, dtype, 1);
+      const Tensor weights = random_tensor(*cpu, kernel, dtype, 2);
+      const Tensor dy = random_tensor(*cpu, output, dtype, 3);
+      const auto fresh = [&](const Shape& shape, DType type) {
+        return cpu->allocate(shape, type, MemoryKind::workspace);
+      };
+      check.conv2d(window, x, weights, {}, fresh(output, dtype), MathMode::exact);
+      check.conv2d_data_gradient(window, dy, weights, fresh(input, dtype), false, MathMode::exact);
+      check.conv2d_weight_gradient(window, x, dy, fresh(kernel, DType::f32), {}, MathMode::exact);
+      for (const OutputCheck& result : check.outputs()) {
+        const std::string name =
+            result.operation.substr(0, result.operation.find(' ')) + " " + result.output;
+        EXPECT_EQ(result.passed(), name != target) << result.describe();
+      }
+    }
   }
 }
 
