@@ -1,17 +1,16 @@
 #!/usr/bin/env bash
-# The build with fetched libraries (TRAINBENCH_FETCH), offline: fetched.sh [FOLDER]
+# The portable build (preset portable) with fetched libraries (TRAINBENCH_FETCH), offline.
 # The libraries' sources come from Debian's archive: where it has the very file that is pinned in
-# cmake/TrainbenchDependencies.cmake, that one, else the release it has. They are kept in FOLDER/sources, the build in
-# FOLDER/build (default: build/fetched). Nothing is installed and apt's own lists stay as they are.
-# Exit status 77: the sources cannot be had here.
+# cmake/TrainbenchDependencies.cmake, that one, else the release it has. They are kept in build/fetched. Nothing is
+# installed and apt's own lists stay as they are.
+# Exit status 77: the sources cannot be had here, and nothing was built.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-folder=${1:-build/fetched}
+folder=$PWD/build/fetched
 mkdir -p "$folder"
-folder=$(cd "$folder" && pwd)
 sources=$folder/sources
-build=$folder/build
+build=$PWD/build/portable
 jobs=$(nproc)
 # The name in TrainbenchDependencies.cmake, Debian's source package, and where the system would have its headers.
 libraries=(
@@ -72,16 +71,14 @@ unpack_sources() {
   rm -rf "$apt"
 }
 
-# Configures as on a machine that has none of the libraries. Neither optimized nor with debug information: the build
-# is to be quick, and nothing is timed.
+# Configures as on a machine that has none of the libraries. configure ARGUMENTS OF cmake...
 configure() {
   local arguments=() library name rest
   for library in "${libraries[@]}"; do
     read -r name rest <<<"$library"
     arguments+=("-DFETCHCONTENT_SOURCE_DIR_${name^^}=$sources/$name")
   done
-  cmake --fresh -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 -DTRAINBENCH_FETCH=ON \
-    -DTRAINBENCH_CUDA=OFF -DTRAINBENCH_ONEDNN=OFF -DTRAINBENCH_CBLAS=OFF -DFETCHCONTENT_FULLY_DISCONNECTED=ON "${arguments[@]}"
+  cmake --fresh -G Ninja "$@" -DTRAINBENCH_FETCH=ON -DFETCHCONTENT_FULLY_DISCONNECTED=ON "${arguments[@]}"
 }
 
 # Every library served headers of its fetched source, and the system's copy of none was found, read or linked.
@@ -100,10 +97,15 @@ check_origin() {
     fail "a shared library is needed: $found"
   found=$(grep -E '^(ZLIB|Eigen3|nlohmann_json|CLI11|benchmark|GTest)_(DIR|LIBRARY[A-Z_]*|INCLUDE_DIR):.*=/' \
     "$build/CMakeCache.txt") && fail "CMake looked at the system: $found"
-  # A debug build of ours still has the benchmark library optimized, as its numbers would else be wrong.
+  echo "note: libraries: $(cat "$folder"/*.origin | paste -s -d ';')"
+}
+
+# A debug build of ours still has the benchmark library optimized, as its numbers would else be wrong.
+check_debug() {
+  configure -S . -B "$folder/debug" -DCMAKE_BUILD_TYPE=Debug -DTRAINBENCH_CUDA=OFF
+  ninja -C "$folder/debug" -t commands benchmark >"$folder/commands"
   grep -E 'benchmark_runner\.cc\.o ' "$folder/commands" | grep -q -- '-DNDEBUG' ||
     fail "the benchmark library was built for debugging"
-  echo "note: libraries: $(cat "$folder"/*.origin | paste -s -d ';')"
 }
 
 # Nothing of the libraries is installed with the program.
@@ -117,10 +119,10 @@ check_installed() {
 }
 
 unpack_sources
-configure
+configure --preset portable
 cmake --build "$build" --parallel "$jobs" --target trainbench data_idx_test
 check_origin
+check_debug
 check_installed
 "$build/trainbench" --version
 ctest --test-dir "$build" --tests-regex '^data_idx_test$' --no-tests=error --output-on-failure
-"$build/trainbench" run ci --device cpu --filter mlp --data synthetic --repetitions 2 --out "$folder/result.json"

@@ -24,7 +24,7 @@ if [ ! -e "$folder/root/lib/libdnnl.so" ]; then
   ln -sf libdnnl.so.3 "$folder/root/lib/libdnnl.so" # wheels hold no links
 fi
 
-cmake --fresh --preset ci -B "$folder/build" -G Ninja -DTRAINBENCH_CUDA=OFF -DTRAINBENCH_CBLAS=OFF \
+cmake --fresh --preset ci -B "$folder/build" -G Ninja -DTRAINBENCH_CUDA=OFF \
   "-DCMAKE_PREFIX_PATH=$folder/root"
 grep -q "^trainbench_onednn_LIBRARY.*=$folder/root/lib/libdnnl.so$" -i "$folder/build/CMakeCache.txt" || {
   echo "onednn3.sh: CMake took another oneDNN" >&2
