@@ -1,7 +1,9 @@
 # Functions that register tests. One CTest entry is one test program: GoogleTest's own cases show in its output.
 
+set(TRAINBENCH_GPU_TEST_OPTIONS "" CACHE STRING
+    "Options of the launcher, put before its \"--\", for every GPU test: \"--racecheck;--initcheck\"")
 set(TRAINBENCH_GPU_TEST_VARIANTS "" CACHE STRING
-    "Further runs of the GPU tests, NAME=OPTION,... each, the options put before the launcher's \"--\": \"racecheck=--racecheck;seed1=--seed,1\"")
+    "Further runs of the GPU tests, NAME=OPTION,... each: \"seed1=--seed,1;seed2=--seed,2\"")
 
 # trainbench_test(NAME sources... [LIBS libraries...] [LABELS labels...]): a GoogleTest program on the CPU. The
 # label slow keeps it out of the sanitizers' runs; nightly keeps it to `ctest -C Nightly`.
@@ -16,26 +18,24 @@ function(trainbench_test name)
   set_tests_properties(${name} PROPERTIES TIMEOUT 600 LABELS "${arg_LABELS}")
 endfunction()
 
-# trainbench_gpu_test(NAME sources... [LIBS libraries...] [VARIANTS REGEX]): a GoogleTest program that needs a
-# GPU. It runs through TRAINBENCH_GPU_TEST_LAUNCHER where that is set, and there a missing device is a failure;
-# without a launcher and a device it is skipped. VARIANTS narrows the variants that run it again (default: all).
+# trainbench_gpu_test(NAME sources... [LIBS libraries...] [ONE_STREAM]): a GoogleTest program that needs a
+# GPU. It runs through TRAINBENCH_GPU_TEST_LAUNCHER where that is set, with TRAINBENCH_GPU_TEST_OPTIONS, and there a
+# missing device is a failure; without a launcher and a device it is skipped. The variants run it again, unless its
+# work is all of ONE_STREAM, whose order is no accident.
 # The target gpu_tests builds them all.
 function(trainbench_gpu_test name)
   if(NOT TRAINBENCH_CUDA)
     return()
   endif()
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "VARIANTS" "")
-  if(NOT DEFINED arg_VARIANTS)
-    set(arg_VARIANTS ".*")
-  endif()
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ONE_STREAM" "" "")
   trainbench_test_program(${name} ${arg_UNPARSED_ARGUMENTS} MAIN ${PROJECT_SOURCE_DIR}/tests/gpu_main.cpp)
   target_link_libraries(${name} PRIVATE CUDA::cudart)
   if(NOT TARGET gpu_tests)
     add_custom_target(gpu_tests)
   endif()
   add_dependencies(gpu_tests ${name})
-  trainbench_add_gpu_run(${name} ${name} "")
-  if(TRAINBENCH_GPU_TEST_LAUNCHER)
+  trainbench_add_gpu_run(${name} ${name} "${TRAINBENCH_GPU_TEST_OPTIONS}")
+  if(TRAINBENCH_GPU_TEST_LAUNCHER AND NOT arg_ONE_STREAM)
     foreach(variant IN LISTS TRAINBENCH_GPU_TEST_VARIANTS)
       string(REGEX MATCH "^([^=]+)=(.*)$" matched "${variant}")
       if(NOT matched)
@@ -43,9 +43,7 @@ function(trainbench_gpu_test name)
       endif()
       set(label ${CMAKE_MATCH_1})
       string(REPLACE "," ";" options "${CMAKE_MATCH_2}")
-      if(label MATCHES "^(${arg_VARIANTS})$")
-        trainbench_add_gpu_run(${name}.${label} ${name} "${options}")
-      endif()
+      trainbench_add_gpu_run(${name}.${label} ${name} "${options}")
     endforeach()
   endif()
 endfunction()

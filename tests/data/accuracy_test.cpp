@@ -30,7 +30,8 @@ TEST(Accuracy, MlpLearnsTheSyntheticSet) {
   EXPECT_GE(accuracy_after_epochs("mlp", {}, data, 2), 0.95);
 }
 
-// A narrow one on a tenth of the images; guessing gives 0.1.
+// A narrow one on a tenth of the images; guessing gives 0.1, and six epochs 0.74, whichever library
+// rounds. After four the running statistics still lag: 0.3 to 0.6.
 TEST(Accuracy, ANarrowResnetLearnsFashionMnist) {
   if (!std::filesystem::exists(fashion_mnist_folder())) {
     GTEST_SKIP() << "the package dataset-fashion-mnist is not installed";
@@ -44,7 +45,7 @@ TEST(Accuracy, ANarrowResnetLearnsFashionMnist) {
   shorten(data.train, 6000);
   shorten(data.test, 1000);
   const ModelSizes sizes{{"width", 8}, {"blocks1", 1}, {"blocks2", 1}, {"blocks3", 1}};
-  EXPECT_GE(accuracy_after_epochs("resnet20", sizes, data, 4), 0.6);
+  EXPECT_GE(accuracy_after_epochs("resnet20", sizes, data, 6), 0.6);
 }
 
 }  // namespace
