@@ -77,7 +77,9 @@ std::string marks(const CaseResult& result) {
 
 constexpr std::pair<char, const char*> kLegend[] = {
     {'L', "the loader sets the pace of this step"},
-    {'P', "above the measured peak: the peak or the count is wrong"},
+    {'P',
+     "above the measured peak: convolutions were filtered (served: winograd), or the peak or the "
+     "count is wrong"},
     {'N', "noisy: the interquartile range is more than 10 % of the median"},
 };
 
