@@ -93,7 +93,7 @@ check_origin() {
   done
   found=$(grep -m 1 -oE "[^ ]*/lib(z|benchmark|benchmark_main|gtest|gtest_main|gmock)\.so[^ ]*|-l(z|benchmark|gtest)\b|/usr/[^ ]*/lib(z|benchmark|gtest)[a-z_]*\.a" \
     "$folder/commands") && fail "the system's $found was linked"
-  found=$(ldd "$build/trainbench" "$build/tests/data/data_idx_test" | grep -m 1 -E 'lib(z|benchmark|gtest)[_.]') &&
+  found=$(ldd "$build/trainbench" "$build/tests/data/data_idx_test" | grep -E 'lib(z|benchmark|gtest)[_.]' | sed -n 1p) &&
     fail "a shared library is needed: $found"
   found=$(grep -E '^(ZLIB|Eigen3|nlohmann_json|CLI11|benchmark|GTest)_(DIR|LIBRARY[A-Z_]*|INCLUDE_DIR):.*=/' \
     "$build/CMakeCache.txt") && fail "CMake looked at the system: $found"
@@ -104,7 +104,7 @@ check_origin() {
 check_debug() {
   configure -S . -B "$folder/debug" -DCMAKE_BUILD_TYPE=Debug -DTRAINBENCH_CUDA=OFF
   ninja -C "$folder/debug" -t commands benchmark >"$folder/commands"
-  grep -E 'benchmark_runner\.cc\.o ' "$folder/commands" | grep -q -- '-DNDEBUG' ||
+  grep -E 'benchmark_runner\.cc\.o ' "$folder/commands" | grep -- '-DNDEBUG' >/dev/null ||
     fail "the benchmark library was built for debugging"
 }
 
@@ -113,7 +113,7 @@ check_installed() {
   local prefix=$folder/prefix foreign
   rm -rf "$prefix"
   cmake --install "$build" --prefix "$prefix"
-  foreign=$(find "$prefix" -type f -not -path '*/bin/trainbench' -not -path '*/share/trainbench/*' | head -n 1)
+  foreign=$(find "$prefix" -type f -not -path '*/bin/trainbench' -not -path '*/share/trainbench/*' | sed -n 1p)
   [ -z "$foreign" ] || fail "a library's $foreign was installed"
   (cd / && "$prefix/bin/trainbench" list ci)
 }

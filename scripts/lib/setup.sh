@@ -64,9 +64,10 @@ need_packages() {
   say "packages: installing ${missing[*]} ${optional[*]}"
   [ ${#as_root[@]} -eq 0 ] || "${as_root[@]}" true
   quietly apt-update "${as_root[@]}" apt-get update
-  local offered=()
+  local offered=() policy
   for name in "${optional[@]}"; do
-    if apt-cache policy "$name" | grep -q 'Candidate: [^(]'; then offered+=("$name"); fi
+    policy=$(apt-cache policy "$name")
+    if [[ $policy == *"Candidate: "[^\(]* ]]; then offered+=("$name"); fi
   done
   quietly apt-install "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
     apt-get install -y --no-install-recommends "${missing[@]}" "${offered[@]}"
@@ -82,7 +83,7 @@ build_targets() {
   local version
   version=$(cmake --version 2>/dev/null | sed -n 's/^cmake version \([0-9.]*\).*/\1/p')
   [ -n "$version" ] || die 2 "cmake is not installed; 3.25 or newer is needed"
-  [ "$(printf '%s\n' 3.25 "$version" | sort -V | head -n 1)" = 3.25 ] ||
+  [ "$(printf '%s\n' 3.25 "$version" | sort -V | sed -n 1p)" = 3.25 ] ||
     die 2 "cmake $version is too old; 3.25 or newer is needed (Debian 12, Ubuntu 24.04)"
 
   local -a arguments launcher=()
