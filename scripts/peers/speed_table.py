@@ -128,6 +128,18 @@ def table(rows):
     return "\n".join(lines)
 
 
+def write(arguments, rows):
+    options = {
+        name: value for name, value in vars(arguments).items()
+        if name in ("threads", "rounds", "repetitions", "min_time")
+    }
+    now = datetime.datetime.now().astimezone().isoformat(timespec="seconds")
+    document = {"date": now, "options": options, "rows": rows}
+    whole = arguments.out.with_name(arguments.out.name + ".part")
+    whole.write_text(json.dumps(document, indent=1) + "\n")
+    whole.replace(arguments.out)
+
+
 def main():
     arguments = parse_arguments()
     rows = []
@@ -136,15 +148,9 @@ def main():
             rows.append(measured(arguments, workload, precision))
             print(f"{workload} {precision}: {statistics.median(rows[-1]['ratios']):.2f}",
                   file=sys.stderr, flush=True)
+            if arguments.out is not None:
+                write(arguments, rows)  # the rest takes long, and may not come
     print(table(rows))
-    if arguments.out is not None:
-        options = {
-            name: value for name, value in vars(arguments).items()
-            if name in ("threads", "rounds", "repetitions", "min_time")
-        }
-        now = datetime.datetime.now().astimezone().isoformat(timespec="seconds")
-        document = {"date": now, "options": options, "rows": rows}
-        arguments.out.write_text(json.dumps(document, indent=1) + "\n")
     return 0
 
 
