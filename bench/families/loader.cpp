@@ -1,15 +1,13 @@
 #include "bench/families/loader.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "bench/harness/run_environment.h"
+#include "bench/harness/timed.h"
 #include "common/data/loader.h"
 
 namespace trainbench {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t kDefaultBatch = 256;
 
@@ -44,7 +42,7 @@ class LoaderCase : public PreparedCase {
         on_gpu_(wanted.id.device == "gpu"),
         source_(dataset_, wanted.id.integer("batch", kDefaultBatch), seed_),
         loader_(*backend_, source_),
-        timer_(backend_->make_timer()) {}
+        timer_(*backend_, on_gpu_) {}
 
   void check(CaseResult& result) override {
     const BatchLayout& layout = source_.layout();
@@ -68,18 +66,9 @@ class LoaderCase : public PreparedCase {
 
   /// From all slots filled to all slots filled again, so that as many batches are loaded as taken.
   Measurement run(std::int64_t iterations) override {
-    Measurement measurement;
     loader_.wait_until_full();
-    backend_->synchronize();
-    const auto start = Clock::now();
-    timer_->start();
-    for (std::int64_t i = 0; i < iterations; ++i) loader_.next();
-    timer_->stop();
-    loader_.wait_until_full();
-    backend_->synchronize();
-    measurement.wall_seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    if (on_gpu_) measurement.device_seconds = timer_->seconds();
-    return measurement;
+    return timer_.time(
+        iterations, [this] { loader_.next(); }, [this] { loader_.wait_until_full(); });
   }
 
   MemoryUse memory() const override { return backend_->memory(); }
@@ -91,7 +80,7 @@ class LoaderCase : public PreparedCase {
   bool on_gpu_;
   BatchSource source_;
   Loader loader_;
-  std::unique_ptr<DeviceTimer> timer_;
+  WorkTimer timer_;
 };
 
 }  // namespace

@@ -1,10 +1,10 @@
 #include "bench/families/train.h"
 
-#include <chrono>
 #include <cmath>
 
 #include "bench/harness/profile_json.h"
 #include "bench/harness/run_environment.h"
+#include "bench/harness/timed.h"
 #include "common/check/check_backend.h"
 #include "common/cost/cost_backend.h"
 #include "common/data/loader.h"
@@ -18,10 +18,6 @@ constexpr int kResidentBatches = 8;
 
 constexpr int kProfiledSteps = 5;
 
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 /// What both boundaries of a training step share: a trainer on a backend, its check and its costs.
 class TrainCase : public PreparedCase {
  public:
@@ -32,7 +28,6 @@ class TrainCase : public PreparedCase {
         dataset_(environment.dataset(workload_, wanted.sizes)),
         batch_(wanted.id.integer("batch", workload_.default_batch)),
         seed_(environment.seed),
-        on_gpu_(wanted.id.device == "gpu"),
         profile_(environment.profile),
         trainer_(*backend_, workload_,
                  {.precision = precision_by_name(wanted.id.precision),
@@ -40,7 +35,7 @@ class TrainCase : public PreparedCase {
                   .seed = environment.seed,
                   .fused = wanted.id.text("fusion", "on") == "on",
                   .sizes = sizes_for(workload_, wanted.sizes, dataset_)}),
-        timer_(backend_->make_timer()) {}
+        timer_(*backend_, wanted.id.device == "gpu") {}
 
   void check(CaseResult& result) override {
     CheckBackend checked(*backend_, seed_);
@@ -62,16 +57,8 @@ class TrainCase : public PreparedCase {
   }
 
   Measurement run(std::int64_t iterations) override {
-    Measurement measurement;
-    backend_->synchronize();
     before_run();
-    const auto start = std::chrono::steady_clock::now();
-    timer_->start();
-    for (std::int64_t i = 0; i < iterations; ++i) step();
-    timer_->stop();
-    backend_->synchronize();
-    measurement.wall_seconds = seconds_since(start);
-    if (on_gpu_) measurement.device_seconds = timer_->seconds();
+    Measurement measurement = timer_.time(iterations, [this] { step(); });
     after_run(measurement);
     return measurement;
   }
@@ -131,10 +118,9 @@ class TrainCase : public PreparedCase {
   const Dataset& dataset_;
   std::int64_t batch_;
   std::uint64_t seed_;
-  bool on_gpu_;
   bool profile_;
   Trainer trainer_;
-  std::unique_ptr<DeviceTimer> timer_;
+  WorkTimer timer_;
   double loss_first_ = 0;
   std::int64_t launches_ = 0;  // of a step; 0: not counted
 };
