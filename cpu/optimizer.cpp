@@ -15,6 +15,24 @@ namespace {
 const StepState& read(ConstTensor state) { return *static_cast<const StepState*>(state.data); }
 StepState& change(Tensor state) { return *static_cast<StepState*>(state.data); }
 
+/// In double, over as many lanes as a few accumulators of any vector width need; one order for all.
+template <class T>
+double sum_of_squares(const T* x, std::int64_t count) {
+  constexpr std::int64_t kLanes = 32;
+  std::array<double, kLanes> lanes{};
+  const auto add = [&lanes, x](std::int64_t first, std::int64_t length) {
+#pragma omp simd
+    for (std::int64_t lane = 0; lane < length; ++lane) {
+      const auto value = static_cast<double>(widen(x[first + lane]));
+      lanes[static_cast<std::size_t>(lane)] += value * value;
+    }
+  };
+  const std::int64_t whole = count / kLanes * kLanes;
+  for (std::int64_t first = 0; first < whole; first += kLanes) add(first, kLanes);
+  add(whole, count - whole);
+  return std::accumulate(lanes.begin(), lanes.end(), 0.0);
+}
+
 /// Runs body(first, count) on blocks of a flat buffer and then rounds that block of the master
 /// weights to the copy that layers read, while it is in the cache.
 template <class W, class Body>
@@ -85,13 +103,7 @@ void CpuBackend::clip_gradients(ConstTensor gradients, double max_norm, Tensor s
     parallel_ranges(count > kGrain ? threads_ : 1, kParts, 1, [=, &sums](Range parts) {
       for (std::int64_t part = parts.first; part < parts.last; ++part) {
         const Range range = part_of(count, 1, part, kParts);
-        double sum = 0;
-#pragma omp simd reduction(+ : sum)
-        for (std::int64_t i = range.first; i < range.last; ++i) {
-          const auto value = static_cast<double>(widen(x[i]));
-          sum += value * value;
-        }
-        sums[static_cast<std::size_t>(part)] = sum;
+        sums[static_cast<std::size_t>(part)] = sum_of_squares(x + range.first, range.last - range.first);
       }
     });
   });
