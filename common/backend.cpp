@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "common/probes.h"
+
 namespace trainbench {
 namespace {
 
@@ -11,6 +13,7 @@ namespace {
 
 }  // namespace
 
+std::unique_ptr<Probes> Backend::make_probes() { lacks("probes"); }
 void Backend::add(ConstTensor, ConstTensor, Tensor) { lacks("add"); }
 void Backend::dropout(const DropoutOptions&, Tensor, ConstTensor) { lacks("dropout"); }
 void Backend::conv2d(const Window&, ConstTensor, ConstTensor, ConstTensor, Tensor, MathMode) {

@@ -14,6 +14,8 @@
 
 namespace trainbench {
 
+class Probes;
+
 /// Which library or kernel served an operation: {"matmul 256x2048x784 NT f32", "onednn"}.
 struct Served {
   std::string operation;
@@ -93,6 +95,8 @@ class Backend {
   /// again by each replay and stays valid as long as the recording.
   virtual std::unique_ptr<Recording> record(const std::function<void()>& work) = 0;
   virtual std::unique_ptr<DeviceTimer> make_timer() = 0;
+  /// Kernels that no model needs, in the order of this backend's own; it outlives them.
+  virtual std::unique_ptr<Probes> make_probes();
   /// What served each distinct operation so far.
   virtual std::vector<Served> served() const = 0;
   /// Throws Unsupported with the reason where the device cannot compute in this precision.

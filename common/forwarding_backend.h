@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "common/backend.h"
+#include "common/probes.h"
 
 namespace trainbench {
 
@@ -33,6 +34,7 @@ class ForwardingBackend : public Backend {
     return inner_.record(work);
   }
   std::unique_ptr<DeviceTimer> make_timer() override { return inner_.make_timer(); }
+  std::unique_ptr<Probes> make_probes() override { return inner_.make_probes(); }
   std::vector<Served> served() const override { return inner_.served(); }
   void require_precision(const Precision& precision) const override {
     inner_.require_precision(precision);

@@ -7,6 +7,7 @@
 
 #include "common/system/cpu_topology.h"
 #include "cpu/parallel.h"
+#include "cpu/probes.h"
 #include "cpu/providers.h"
 
 namespace trainbench {
@@ -130,6 +131,8 @@ std::unique_ptr<Recording> CpuBackend::record(const std::function<void()>& work)
 }
 
 std::unique_ptr<DeviceTimer> CpuBackend::make_timer() { return std::make_unique<CpuTimer>(); }
+
+std::unique_ptr<Probes> CpuBackend::make_probes() { return std::make_unique<CpuProbes>(threads_); }
 
 std::vector<Served> CpuBackend::served() const {
   std::vector<Served> list = router_.served();

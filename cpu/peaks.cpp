@@ -6,23 +6,17 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
 #include <limits>
-#include <memory>
+#include <new>
 #include <string>
 
 #include "common/system/cgroup.h"
 #include "common/system/cpu_topology.h"
 #include "common/system/host_files.h"
+#include "cpu/arena.h"
 #include "cpu/parallel.h"
 #include "cpu/peaks_kernels.h"
-
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
+#include "cpu/stream_kernels.h"
 
 namespace trainbench {
 namespace {
@@ -73,49 +67,6 @@ double best_round_rate(int threads, double budget, double (*run)(std::int64_t ro
   return static_cast<double>(rounds) / seconds_of(threads, rounds, budget);
 }
 
-/// Memory for the triad; huge pages where the system gives them, so that the first touch is short
-/// and the measurement is of memory, not of page tables.
-class BigArray {
- public:
-  explicit BigArray(std::size_t count)
-      : data_(static_cast<float*>(std::aligned_alloc(kAlignment, bytes(count)))) {
-#if defined(__linux__)
-    if (data_ != nullptr) madvise(data_.get(), bytes(count), MADV_HUGEPAGE);
-#endif
-  }
-  float* get() const { return data_.get(); }
-
- private:
-  static constexpr std::size_t kAlignment = std::size_t{2} << 20;
-  static std::size_t bytes(std::size_t count) {
-    return (count * sizeof(float) + kAlignment - 1) / kAlignment * kAlignment;
-  }
-  struct Free {
-    void operator()(float* data) const { std::free(data); }
-  };
-  std::unique_ptr<float, Free> data_;
-};
-
-/// a = b + s c for whole vectors of 16. Stores bypass the caches where there is an instruction for
-/// it: a store that reads the line first would move a third more bytes than are counted.
-void triad(float* a, const float* b, const float* c, float s, std::size_t count) {
-#if defined(__AVX512F__)
-  const __m512 factor = _mm512_set1_ps(s);
-  for (std::size_t i = 0; i < count; i += 16) {
-    _mm512_stream_ps(a + i, _mm512_fmadd_ps(factor, _mm512_load_ps(c + i), _mm512_load_ps(b + i)));
-  }
-  _mm_sfence();
-#elif defined(__x86_64__)
-  const __m128 factor = _mm_set1_ps(s);
-  for (std::size_t i = 0; i < count; i += 4) {
-    _mm_stream_ps(a + i, _mm_add_ps(_mm_load_ps(b + i), _mm_mul_ps(factor, _mm_load_ps(c + i))));
-  }
-  _mm_sfence();
-#else
-  for (std::size_t i = 0; i < count; ++i) a[i] = b[i] + s * c[i];
-#endif
-}
-
 /// Elements of one triad array: four times all last-level caches together, so that no array's part
 /// can stay there, and all three at most a quarter of the memory that may be used.
 std::size_t triad_elements() {
@@ -128,27 +79,26 @@ std::size_t triad_elements() {
 }
 
 double measure_bandwidth(int threads, double budget) {
-  constexpr std::size_t kVector = 16;
-  const auto parts = static_cast<std::size_t>(threads);
-  const std::size_t part = triad_elements() / parts / kVector * kVector;
-  const BigArray a(part * parts);
-  const BigArray b(part * parts);
-  const BigArray c(part * parts);
-  if (part == 0 || a.get() == nullptr || b.get() == nullptr || c.get() == nullptr) return 0;
+  const auto count = static_cast<std::int64_t>(triad_elements()) / kStreamGrain * kStreamGrain;
+  const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(float);
+  const CpuBuffer buffers[] = {{bytes, threads, 0}, {bytes, threads, 320}, {bytes, threads, 640}};
+  const auto part_on = [&](int thread) {
+    const Range range = part_of(count, kStreamGrain, thread, threads);
+    const auto of = [&](int array) {
+      return reinterpret_cast<float*>(buffers[array].data()) + range.first;
+    };
+    return StreamPart{of(0), of(1), of(2), range.last - range.first};
+  };
 #pragma omp parallel num_threads(threads)
   {
-    // Each thread touches what it will work on first: the pages come to its own NUMA node.
-    const std::size_t first = static_cast<std::size_t>(omp_get_thread_num()) * part;
-    std::fill_n(a.get() + first, part, 0.0f);
-    std::fill_n(b.get() + first, part, 1.0f);
-    std::fill_n(c.get() + first, part, 2.0f);
+    const StreamPart part = part_on(omp_get_thread_num());
+    std::fill_n(const_cast<float*>(part.b), part.count, 1.0f);
+    std::fill_n(const_cast<float*>(part.c), part.count, 2.0f);
   }
   const double seconds = best_seconds(threads, budget, [&](int thread) {
-    const std::size_t first = static_cast<std::size_t>(thread) * part;
-    triad(a.get() + first, b.get() + first, c.get() + first, 0.5f, part);
+    stream_pass(StreamKernel::triad, Stores::streaming, part_on(thread));
   });
-  consumed = static_cast<double>(a.get()[part * parts / 2]);
-  return 3.0 * sizeof(float) * static_cast<double>(part * parts) / seconds;
+  return 3.0 * static_cast<double>(bytes) / seconds;
 }
 
 double measure_flops(const PeakKernel& kernel, int threads, double budget) {
@@ -165,7 +115,11 @@ Peaks measure_cpu_peaks(int threads, double seconds_each) {
     double& flops = peaks.flops[kernel.precision];
     flops = std::max(flops, measure_flops(kernel, threads, seconds_each));
   }
-  peaks.bandwidth = measure_bandwidth(threads, seconds_each);
+  try {
+    peaks.bandwidth = measure_bandwidth(threads, seconds_each);
+  } catch (const std::bad_alloc&) {
+    // Where there is no memory for the arrays the bandwidth stays unknown.
+  }
   return peaks;
 }
 

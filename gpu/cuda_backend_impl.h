@@ -37,6 +37,7 @@ class CudaBackend final : public Backend {
   void synchronize() override;
   std::unique_ptr<Recording> record(const std::function<void()>& work) override;
   std::unique_ptr<DeviceTimer> make_timer() override;
+  std::unique_ptr<Probes> make_probes() override;
   std::vector<Served> served() const override;
   void require_precision(const Precision& precision) const override;
 

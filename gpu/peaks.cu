@@ -5,6 +5,7 @@
 #include "gpu/cuda_device.h"
 #include "gpu/peak_loops.h"
 #include "gpu/peaks.h"
+#include "gpu/probes.h"
 #include "gpu/runtime/buffer.h"
 #include "gpu/runtime/event.h"
 #include "gpu/runtime/stream.h"
@@ -22,20 +23,6 @@ struct Budget {
   double seconds = 0;
   bool simulated = false;
 };
-
-/// a = b + s c, the third kernel of STREAM (McCalpin, 1995).
-__global__ void __launch_bounds__(gpu::kBlock)
-    triad_kernel(float* a, const float* b, const float* c, float s, std::int64_t count) {
-  gpu::for_packs<4>(count, [=](auto width, std::int64_t i) {
-    constexpr int kWidth = decltype(width)::value;
-    const auto x = gpu::Pack<float, kWidth>::load(b + i);
-    const auto y = gpu::Pack<float, kWidth>::load(c + i);
-    gpu::Pack<float, kWidth> sum;
-#pragma unroll
-    for (int lane = 0; lane < kWidth; ++lane) sum.lane[lane] = x.lane[lane] + s * y.lane[lane];
-    sum.store(a + i);
-  });
-}
 
 /// Uniform in [-1, 1): a product of zeros draws less power and runs at higher clocks.
 template <class T>
@@ -95,15 +82,12 @@ double triad_bandwidth(const Stream& stream, const gpu::Queue& queue, const Budg
   for (const DeviceBuffer* buffer : {&b, &c}) {
     TRAINBENCH_CUDA(cudaMemsetAsync(buffer->data(), 0x3e, bytes, stream.get()));
   }
-  const unsigned blocks = gpu::grid_size(queue, count / 4);
-  return best_rate(stream, budget, 3.0 * static_cast<double>(bytes), [&](int rounds) {
-    for (int round = 0; round < rounds; ++round) {
-      triad_kernel<<<blocks, gpu::kBlock, 0, stream.get()>>>(
-          static_cast<float*>(a.data()), static_cast<const float*>(b.data()),
-          static_cast<const float*>(c.data()), 3.0f, count);
-      TRAINBENCH_LAUNCHED();
-    }
-  });
+  const auto array = [&](const DeviceBuffer& buffer) {
+    return Tensor(buffer.data(), Shape{count}, DType::f32);
+  };
+  const StreamOperands operands{array(a), array(b), array(c), {}};
+  return best_rate(stream, budget, 3.0 * static_cast<double>(bytes),
+                   [&](int rounds) { gpu::stream(queue, StreamKernel::triad, operands, rounds); });
 }
 
 void fill_random(const Stream& stream, const gpu::Queue& queue, const Tensor& to,

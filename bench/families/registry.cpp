@@ -1,6 +1,7 @@
 #include <string>
 
 #include "bench/families/loader.h"
+#include "bench/families/stream.h"
 #include "bench/families/train.h"
 #include "bench/harness/case.h"
 #include "common/core/error.h"
@@ -16,6 +17,7 @@ struct Registered {
 constexpr Registered kFamilies[] = {
     {"train", prepare_train},
     {"loader", prepare_loader},
+    {"stream", prepare_stream},
 };
 
 }  // namespace

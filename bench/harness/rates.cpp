@@ -15,6 +15,33 @@ struct Rate {
   double peak;
 };
 
+/// What each of several equal parts of an iteration takes.
+struct Part {
+  const char* parts;    ///< counter of the case: how many an iteration has
+  const char* seconds;  ///< counter of the sample
+};
+constexpr Part kParts[] = {
+    {"loads_per_iteration", "seconds_per_load"},
+    {"operations_in_turn", "seconds_per_operation"},
+    {"launches_per_iteration", "seconds_per_launch"},
+};
+
+void add_parts(CaseResult& result) {
+  for (const Part& part : kParts) {
+    const auto parts = result.counters.find(part.parts);
+    if (parts == result.counters.end()) continue;
+    for (Sample& sample : result.samples) {
+      sample.counters[part.seconds] = sample.counters["wall_time"] / parts->second;
+    }
+  }
+}
+
+/// Whether the case says that a cache holds what it works on: no bandwidth of memory, then.
+bool in_cache(const CaseResult& result) {
+  const auto level = result.counters.find("cache_level");
+  return level != result.counters.end() && level->second > 0;
+}
+
 /// Google Benchmark's clock runs around the steps' own: what lies between is the harness.
 void add_harness_fraction(CaseResult& result) {
   if (result.id.device != "cpu") return;  // elsewhere its clock is the device's
@@ -28,6 +55,7 @@ void add_harness_fraction(CaseResult& result) {
 
 bool add_rates(CaseResult& result, const Peaks& peaks) {
   add_harness_fraction(result);
+  add_parts(result);
   bool above_peak = false;
   if (result.details.is_object()) result.details.erase("above_peak");
   const auto peak_flops = peaks.flops.find(result.id.precision);
@@ -36,7 +64,8 @@ bool add_rates(CaseResult& result, const Peaks& peaks) {
       {"tokens_per_iteration", "tokens_per_second", nullptr, 0},
       {kFlops, "flops_per_second", "fraction_of_peak_flops",
        peak_flops == peaks.flops.end() ? 0 : peak_flops->second},
-      {"bytes_per_iteration", "bytes_per_second", "fraction_of_peak_bandwidth", peaks.bandwidth},
+      {"bytes_per_iteration", "bytes_per_second", "fraction_of_peak_bandwidth",
+       in_cache(result) ? 0 : peaks.bandwidth},
   };
   for (const Rate& rate : rates) {
     const auto amount = result.counters.find(std::string(rate.amount));

@@ -4,12 +4,14 @@
 #include "common/core/error.h"
 #include "common/data/dataset.h"
 #include "common/models/workload.h"
+#include "common/probes.h"
 
 namespace trainbench {
 namespace {
 
 constexpr std::int64_t kLargestBatch = std::int64_t{1} << 20;
 constexpr std::int64_t kMostThreads = 4096;
+constexpr std::int64_t kMostKib = std::int64_t{1} << 30;
 
 Axis batch_axis(std::string (*fallback)(std::string_view)) {
   return {.key = "batch",
@@ -18,6 +20,13 @@ Axis batch_axis(std::string (*fallback)(std::string_view)) {
           .fallback = fallback,
           .fallback_in_name = true};
 }
+
+Axis threads_axis() {
+  return {.key = "threads", .least = 1, .most = kMostThreads, .only_on = "cpu"};
+}
+
+/// Of all arrays together; without it they are larger than any cache.
+Axis working_set_axis() { return {.key = "kib", .least = 1, .most = kMostKib}; }
 
 Family train_family() {
   Family family{
@@ -29,7 +38,7 @@ Family train_family() {
                {.key = "boundary",
                 .choices = {"resident", "end-to-end"},
                 .fallback = [](std::string_view) { return std::string("resident"); }},
-               {.key = "threads", .least = 1, .most = kMostThreads, .only_on = "cpu"},
+               threads_axis(),
                {.key = "fusion",
                 .choices = {"on", "off"},
                 .fallback = [](std::string_view) { return std::string("on"); }}},
@@ -57,6 +66,17 @@ Family loader_family() {
   };
 }
 
+Family stream_family() {
+  Family family{
+      .name = "stream",
+      .claim = "A GPU's memory moves tens of times more bytes a second than a CPU's.",
+      .precisions = {"fp32"},
+      .axes = {working_set_axis(), threads_axis()},
+  };
+  for (const StreamForm& form : kStreamForms) family.cases.push_back(form.name);
+  return family;
+}
+
 }  // namespace
 
 const std::vector<std::string_view>& device_kinds() {
@@ -65,7 +85,7 @@ const std::vector<std::string_view>& device_kinds() {
 }
 
 const std::vector<Family>& families() {
-  static const std::vector<Family> table{train_family(), loader_family()};
+  static const std::vector<Family> table{train_family(), loader_family(), stream_family()};
   return table;
 }
 

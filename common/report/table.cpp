@@ -6,6 +6,7 @@
 
 #include "common/config/json_file.h"
 #include "common/memory.h"
+#include "common/report/family_table.h"
 #include "common/report/numbers.h"
 #include "common/report/speedup.h"
 #include "common/report/statistics.h"
@@ -83,6 +84,12 @@ constexpr std::pair<char, const char*> kLegend[] = {
     {'N', "noisy: the interquartile range is more than 10 % of the median"},
 };
 
+/// Families whose iteration takes a batch of samples have their columns; the others' follow from
+/// what they have.
+bool has_samples(const CaseResult& result) {
+  return result.id.family == "train" || result.id.family == "loader";
+}
+
 class TableWriter {
  public:
   explicit TableWriter(const Report& report) : report_(report) {}
@@ -90,6 +97,13 @@ class TableWriter {
   std::string text() {
     title();
     for (const std::string& group : groups()) table(group);
+    for (const std::string& family : other_families()) {
+      const std::string table = family_table(report_, family, marks);
+      if (!table.empty()) text_ += "\n" + table;
+    }
+    for (const CaseResult& result : report_.results) {
+      if (result.outcome() == Status::ok) marks_ += marks(result);
+    }
     legend();
     text_ += speedup_text(report_);
     unmeasured(Status::failed, "failed");
@@ -119,7 +133,18 @@ class TableWriter {
   std::vector<std::string> groups() const {
     std::vector<std::string> names;
     for (const CaseResult& result : report_.results) {
+      if (!has_samples(result)) continue;
       const std::string name = group_name(result.id);
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+    return names;
+  }
+
+  std::vector<std::string> other_families() const {
+    std::vector<std::string> names;
+    for (const CaseResult& result : report_.results) {
+      if (has_samples(result)) continue;
+      const std::string& name = result.id.family;
       if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
     }
     return names;
@@ -161,8 +186,6 @@ class TableWriter {
 
   std::vector<std::string> row(const CaseResult& result) {
     const auto giga = [](double value) { return significant(value / 1e9, 3); };
-    const std::string letters = marks(result);
-    marks_ += letters;
     return {result.id.device,
             result.id.precision,
             result.id.text("batch", kNothing),
@@ -175,7 +198,7 @@ class TableWriter {
             timed_cell(result, "bytes_per_second", giga),
             total_memory(result),
             losses(result),
-            letters};
+            marks(result)};
   }
 
   void legend() {

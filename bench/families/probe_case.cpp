@@ -1,0 +1,66 @@
+#include "bench/families/probe_case.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "common/core/error.h"
+#include "common/report/numbers.h"
+
+namespace trainbench {
+namespace {
+
+constexpr std::int64_t kUnknownCache = std::int64_t{64} << 20;
+
+}  // namespace
+
+ProbeCase::ProbeCase(const SuiteCase& wanted, RunEnvironment& environment)
+    : backend_(environment.devices.open(wanted.id.device,
+                                        static_cast<int>(wanted.id.integer("threads", 0)))),
+      probes_(backend_->make_probes()),
+      timer_(backend_->make_timer()),
+      seed_(environment.seed),
+      on_gpu_(wanted.id.device == "gpu") {}
+
+Measurement ProbeCase::run(std::int64_t iterations) {
+  using Clock = std::chrono::steady_clock;
+  Measurement measurement;
+  backend_->synchronize();
+  const auto start = Clock::now();
+  timer_->start();
+  enqueue(iterations);
+  timer_->stop();
+  backend_->synchronize();
+  measurement.wall_seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  if (on_gpu_) measurement.device_seconds = timer_->seconds();
+  return measurement;
+}
+
+std::int64_t ProbeCase::working_set(const CaseId& id, int arrays, bool one_unit) const {
+  const auto most = static_cast<std::int64_t>(probes_->free_bytes() / 4);
+  const std::int64_t asked = id.integer("kib", 0) * 1024;
+  if (asked > most) {
+    throw Unsupported("it needs " + bytes_text(static_cast<double>(asked)) +
+                      ", more than a quarter of the free memory (" +
+                      bytes_text(static_cast<double>(most)) + ")");
+  }
+  if (asked > 0) return asked;
+  const std::vector<CacheLevel> caches = probes_->caches(one_unit);
+  const auto last = caches.empty() ? kUnknownCache : static_cast<std::int64_t>(caches.back().bytes);
+  return std::min(4 * last * arrays, most);
+}
+
+void ProbeCase::label_working_set(CaseResult& result, std::int64_t bytes, bool one_unit) const {
+  const std::vector<CacheLevel> caches = probes_->caches(one_unit);
+  const auto holds = std::find_if(caches.begin(), caches.end(), [&](const CacheLevel& cache) {
+    return static_cast<std::int64_t>(cache.bytes) >= bytes;
+  });
+  const bool cached = holds != caches.end();
+  result.counters["working_set_bytes"] = static_cast<double>(bytes);
+  result.counters["cache_level"] = cached ? static_cast<double>(holds - caches.begin()) + 1 : 0;
+  result.details["working_set"] = {{"held_by", cached ? holds->name : "memory"}};
+  for (const CacheLevel& cache : caches) {
+    result.details["working_set"]["caches"][cache.name] = cache.bytes;
+  }
+}
+
+}  // namespace trainbench
