@@ -1,7 +1,6 @@
 #include "bench/families/probe_case.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "common/core/error.h"
 #include "common/report/numbers.h"
@@ -17,22 +16,11 @@ ProbeCase::ProbeCase(const SuiteCase& wanted, RunEnvironment& environment)
     : backend_(environment.devices.open(wanted.id.device,
                                         static_cast<int>(wanted.id.integer("threads", 0)))),
       probes_(backend_->make_probes()),
-      timer_(backend_->make_timer()),
-      seed_(environment.seed),
-      on_gpu_(wanted.id.device == "gpu") {}
+      timer_(*backend_, wanted.id.device == "gpu"),
+      seed_(environment.seed) {}
 
 Measurement ProbeCase::run(std::int64_t iterations) {
-  using Clock = std::chrono::steady_clock;
-  Measurement measurement;
-  backend_->synchronize();
-  const auto start = Clock::now();
-  timer_->start();
-  enqueue(iterations);
-  timer_->stop();
-  backend_->synchronize();
-  measurement.wall_seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  if (on_gpu_) measurement.device_seconds = timer_->seconds();
-  return measurement;
+  return timer_.time(1, [&] { enqueue(iterations); });
 }
 
 std::int64_t ProbeCase::working_set(const CaseId& id, int arrays, bool one_unit) const {

@@ -4,6 +4,7 @@
 
 #include "bench/harness/case.h"
 #include "bench/harness/run_environment.h"
+#include "bench/harness/timed.h"
 #include "common/backend.h"
 #include "common/probes.h"
 
@@ -24,7 +25,6 @@ class ProbeCase : public PreparedCase {
   Backend& backend() { return *backend_; }
   Probes& probes() { return *probes_; }
   std::uint64_t seed() const { return seed_; }
-  bool on_gpu() const { return on_gpu_; }
 
   /// Bytes of `arrays` arrays together: what the case's key "kib" asks for, else arrays of four
   /// times the last cache level each, all of them at most a quarter of the free memory. Throws
@@ -38,9 +38,8 @@ class ProbeCase : public PreparedCase {
  private:
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<Probes> probes_;
-  std::unique_ptr<DeviceTimer> timer_;
+  WorkTimer timer_;
   std::uint64_t seed_;
-  bool on_gpu_;
 };
 
 }  // namespace trainbench
