@@ -20,6 +20,7 @@
 #include "bench/commands/history.h"
 #include "bench/commands/info.h"
 #include "bench/commands/list.h"
+#include "bench/commands/predict.h"
 #include "bench/commands/run.h"
 #include "bench/commands/verify.h"
 #include "bench/harness/gbench_flags.h"
@@ -82,6 +83,7 @@ int run_program(int argc, char** argv) {
   register_history(app, action);
   register_export(app, action);
   register_info(app, action);
+  register_predict(app, action);
   register_gpu_probe(app, action);
   register_verify(app, action);
   require_known_subcommand(app, ours);

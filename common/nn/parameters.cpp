@@ -58,7 +58,8 @@ Parameters::Parameters(Backend& backend, const ParameterLayout& layout, const Pr
   }
   gradients_ = backend.allocate(flat, precision.master, MemoryKind::gradients);
   backend.fill_zero(gradients_);
-  set(backend, layout.initial_values(seed));
+  // Without memory there is nothing to start: a plan of a model that fits nowhere costs no time.
+  if (master_.data != nullptr) set(backend, layout.initial_values(seed));
 }
 
 ConstTensor Parameters::weight(std::size_t index) const {

@@ -58,7 +58,7 @@ class ParameterLayout {
 /// A model's weights and gradients on a device, each in one flat buffer.
 class Parameters {
  public:
-  /// Allocates and sets the initial weights; gradients start at zero.
+  /// Allocates and sets the initial weights, where the backend holds data; gradients start at zero.
   Parameters(Backend& backend, const ParameterLayout& layout, const Precision& precision,
              std::uint64_t seed);
 

@@ -1,0 +1,133 @@
+#include "bench/commands/predict.h"
+
+#include <charconv>
+#include <cstdio>
+#include <memory>
+
+#include "bench/commands/predict_steps.h"
+#include "bench/harness/number_flags.h"
+#include "common/config/spelling.h"
+#include "common/core/error.h"
+#include "common/report/numbers.h"
+#include "common/report/text_table.h"
+
+namespace trainbench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::uint64_t kLargestSize = std::uint64_t{1} << 20;
+constexpr std::size_t kColumns = 100;
+
+struct PredictOptions {
+  std::vector<std::string> devices;
+  std::vector<std::string> workloads;
+  std::vector<std::string> precisions{"fp32", "fp16"};
+  std::vector<std::int64_t> batches;
+  std::vector<std::string> sizes;
+  bool json = false;
+  bool operations = false;
+};
+
+/// From "layers=48".
+ModelSizes parse_sizes(const std::vector<std::string>& given) {
+  ModelSizes sizes;
+  for (const std::string& each : given) {
+    const std::size_t sign = each.find('=');
+    std::int64_t value = 0;
+    const char* const end = each.data() + each.size();
+    const char* const first = sign == std::string::npos ? end : each.data() + sign + 1;
+    const auto read = std::from_chars(first, end, value);
+    if (first == end || read.ec != std::errc() || read.ptr != end || value < 1) {
+      throw InputError("--size " + in_quotes(each) + ": must be NAME=NUMBER, such as layers=48");
+    }
+    sizes[each.substr(0, sign)] = value;
+  }
+  return sizes;
+}
+
+std::vector<StepProblem> problems(const PredictOptions& options) {
+  const ModelSizes sizes = parse_sizes(options.sizes);
+  std::vector<std::string> names = options.workloads;
+  if (names.empty()) {
+    if (!sizes.empty()) throw InputError("--size needs --workload: sizes are a workload's own");
+    for (const Workload& workload : workloads()) names.emplace_back(workload.name);
+  }
+  std::vector<StepProblem> problems;
+  for (const std::string& name : names) {
+    for (const std::int64_t batch :
+         options.batches.empty() ? std::vector<std::int64_t>{0} : options.batches) {
+      for (const std::string& precision : options.precisions) {
+        problems.push_back({&workload_by_name(name), sizes, batch, precision_by_name(precision)});
+      }
+    }
+  }
+  return problems;
+}
+
+void print_assumptions() {
+  std::printf("\nassumptions:\n");
+  for (const std::string& each : prediction_assumptions()) {
+    std::printf("- %s\n", wrapped(each, kColumns - 2, "  ").c_str());
+  }
+}
+
+void print(const std::vector<PredictedStep>& steps) {
+  std::printf("PREDICTED, not measured: roofline estimates of a training step\n");
+  for (std::size_t first = 0, last = 0; first < steps.size(); first = last) {
+    const PredictedStep& step = steps[first];
+    std::vector<PredictedStep> group;
+    for (; last < steps.size() && steps[last].problem.workload == step.problem.workload &&
+           steps[last].cost.batch == step.cost.batch;
+         ++last) {
+      group.push_back(steps[last]);
+    }
+    std::printf("\n%s, batch %lld, %s parameters\n%s", problem_name(step.problem).c_str(),
+                static_cast<long long>(step.cost.batch),
+                si(static_cast<double>(step.cost.parameters), "").c_str(),
+                steps_table(group).c_str());
+  }
+  print_assumptions();
+}
+
+int run_predict(const PredictOptions& options) {
+  const std::vector<PredictedDevice> devices = predicted_devices(options.devices);
+  std::vector<PredictedStep> steps;
+  for (const StepProblem& problem : problems(options)) {
+    steps.push_back(predict_step(problem, devices));
+  }
+  if (!options.json) {
+    print(steps);
+    return 0;
+  }
+  Json document{{"estimate", true}, {"assumptions", prediction_assumptions()}};
+  for (const PredictedStep& step : steps) {
+    document["steps"].push_back(steps_json(step, options.operations));
+  }
+  std::printf("%s\n", document.dump(2).c_str());
+  return 0;
+}
+
+}  // namespace
+
+void register_predict(CLI::App& app, std::function<int()>& action) {
+  CLI::App* command = app.add_subcommand(
+      "predict", "Estimate training steps on devices that are not here; measures nothing");
+  auto options = std::make_shared<PredictOptions>();
+  command->add_option("--on", options->devices, "Devices: names, or files that end in .json")
+      ->delimiter(',');
+  command->add_option("--workload", options->workloads, "Workloads; all if left out")
+      ->delimiter(',');
+  command->add_option("--precision", options->precisions, "fp32, tf32, fp16, bf16, fp64")
+      ->delimiter(',');
+  command->add_option("--batch", options->batches, "Batch sizes instead of the workload's own")
+      ->delimiter(',')
+      ->check(whole_number(1, kLargestSize));
+  command->add_option("--size", options->sizes, "NAME=NUMBER: a size of the model: layers=48")
+      ->delimiter(',');
+  command->add_flag("--json", options->json, "Print JSON");
+  command->add_flag("--operations", options->operations, "Add each operation's cost to the JSON");
+  command->callback([options, &action] { action = [options] { return run_predict(*options); }; });
+}
+
+}  // namespace trainbench
