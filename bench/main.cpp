@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -35,16 +36,57 @@ constexpr int kFailed = 1;
 constexpr int kBadInput = 2;
 
 /// CLI11 says of a misspelt subcommand that one is missing: this names the word.
-void require_known_subcommand(const CLI::App& app, const std::vector<std::string>& arguments) {
-  if (arguments.size() < 2 || arguments[1].starts_with('-')) return;
-  std::vector<std::string_view> known;
-  for (const CLI::App* command : app.get_subcommands(nullptr)) {
-    if (command->get_name() == arguments[1]) return;
-    if (command->get_group().empty()) continue;  // hidden
-    known.push_back(command->get_name());
+void require_known_subcommands(const CLI::App& app, const std::vector<std::string>& arguments) {
+  const CLI::App* command = &app;
+  for (std::size_t i = 1; i < arguments.size() && !arguments[i].starts_with('-'); ++i) {
+    const std::vector<const CLI::App*> choices = command->get_subcommands(nullptr);
+    if (choices.empty()) return;
+    const auto found = std::find_if(choices.begin(), choices.end(), [&](const CLI::App* choice) {
+      return choice->get_name() == arguments[i];
+    });
+    if (found == choices.end()) {
+      std::vector<std::string> known;
+      for (const CLI::App* choice : choices) {
+        if (!choice->get_group().empty()) known.push_back(choice->get_name());  // not hidden
+      }
+      throw InputError("unknown subcommand " + in_quotes(arguments[i]) + ": " +
+                       right_spelling(arguments[i], {known.begin(), known.end()}));
+    }
+    command = *found;
   }
-  throw InputError("unknown subcommand " + in_quotes(arguments[1]) + ": " +
-                   right_spelling(arguments[1], known));
+}
+
+/// The names of a command's flags, hidden ones left out.
+std::vector<std::string> flags_of(const CLI::App& command) {
+  std::vector<std::string> flags;
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->get_group().empty()) continue;
+    for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
+  }
+  return flags;
+}
+
+/// The first argument that a command did not know and what it may have been meant for, of which
+/// CLI11 says less, or only what is missing for want of it; empty where there is none.
+std::string unexpected_argument(const CLI::App& command) {
+  const std::vector<std::string> arguments = command.remaining();
+  if (arguments.empty()) {
+    const std::vector<CLI::App*> below = command.get_subcommands();
+    return below.empty() ? "" : unexpected_argument(*below.front());
+  }
+  const auto found = std::find_if(arguments.begin(), arguments.end(),
+                                  [](const std::string& each) { return each.starts_with('-'); });
+  if (found == arguments.end()) return "unexpected argument " + in_quotes(arguments.front());
+  const std::string flag = found->substr(0, found->find('='));
+  const std::vector<std::string> known = flags_of(command);
+  return "unknown flag " + in_quotes(flag) + ": " +
+         right_spelling(flag, {known.begin(), known.end()});
+}
+
+/// "trainbench baseline save": the command that the arguments chose.
+std::string chosen_command(const CLI::App& command) {
+  const std::vector<CLI::App*> below = command.get_subcommands();
+  return command.get_name() + (below.empty() ? "" : " " + chosen_command(*below.front()));
 }
 
 /// A standard stream that was closed would be the next file that is opened, and take what is
@@ -86,15 +128,16 @@ int run_program(int argc, char** argv) {
   register_predict(app, action);
   register_gpu_probe(app, action);
   register_verify(app, action);
-  require_known_subcommand(app, ours);
+  require_known_subcommands(app, ours);
 
   try {
     std::vector<std::string> reversed(ours.rbegin(), ours.rend() - 1);
     app.parse(reversed);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
-    std::fprintf(stderr, "trainbench: %s; see trainbench --help\n", error.what());
-    return kBadInput;
+    const std::string unexpected = unexpected_argument(app);
+    if (!unexpected.empty()) throw InputError(unexpected);
+    throw InputError(std::string(error.what()) + "; see " + chosen_command(app) + " --help");
   }
   if (!google_benchmark.empty() && !app.got_subcommand("run")) {
     throw InputError("only run takes flags for Google Benchmark after --");

@@ -12,6 +12,7 @@
 #include "bench/harness/interrupt.h"
 #include "bench/harness/number_flags.h"
 #include "bench/harness/run_context.h"
+#include "common/config/suite.h"
 #include "common/core/error.h"
 #include "common/report/atomic_file.h"
 #include "common/report/json.h"
@@ -163,8 +164,7 @@ void register_ab(CLI::App& app, std::function<int()>& action) {
   BlockRunOptions& blocks = wanted->blocks;
   command->add_option("a", wanted->binaries[0], "The base: a trainbench binary")->required();
   command->add_option("b", wanted->binaries[1], "The one to judge")->required();
-  command->add_option("suite", wanted->suite, "A suite (quick, full, ci) or a JSON file")
-      ->capture_default_str();
+  command->add_option("suite", wanted->suite, suite_help())->capture_default_str();
   for (const Passed& each : kPassed) {
     command->add_option(each.flag, wanted->passed[each.flag], each.help)->allow_extra_args(false);
   }

@@ -91,7 +91,7 @@ class SuiteRun {
     const InterruptGuard guard;
     const std::string path = options_.out.empty() ? default_output_stem() + ".json" : options_.out;
     const bool to_stdout = path == "-";
-    if (!to_stdout) prepare_output(path);
+    if (!to_stdout) require_writable(path);
 
     Report report;
     report.google_context = google_context(executable_path());
@@ -221,6 +221,16 @@ class SuiteRun {
     }
   }
 
+  /// Who did not say where results go learns how to.
+  void require_writable(const std::string& path) const {
+    try {
+      prepare_output(path);
+    } catch (const InputError& error) {
+      if (!options_.out.empty()) throw;
+      throw InputError(std::string(error.what()) + "; --out FILE writes the results elsewhere");
+    }
+  }
+
   /// A run in which no device is there measures nothing: that is a wrong request, not a result.
   void require_some_device() {
     std::string reason;
@@ -319,8 +329,7 @@ void register_run(CLI::App& app, const std::vector<std::string>& command_line,
   options->google_benchmark_flags = google_benchmark_flags;
   options->command = command_line;
   SuiteOverrides& overrides = options->overrides;
-  command->add_option("suite", options->suite, "A suite (quick, full, ci) or a JSON file")
-      ->capture_default_str();
+  command->add_option("suite", options->suite, suite_help())->capture_default_str();
   command->add_option("--filter", overrides.filter, "Keep the cases this regular expression finds");
   command->add_option("--device", overrides.devices, "cpu, gpu or both; all")->delimiter(',');
   command->add_option("--precision", overrides.precisions, "fp32, tf32, fp16, bf16, fp64")

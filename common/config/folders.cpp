@@ -33,6 +33,11 @@ std::vector<std::string> suite_names() {
   return {names.begin(), names.end()};
 }
 
+std::string suite_help() {
+  const std::vector<std::string> names = suite_names();
+  return "A suite (" + joined({names.begin(), names.end()}) + ") or a JSON file";
+}
+
 std::filesystem::path find_suite(const std::string& name_or_file) {
   const std::filesystem::path path(name_or_file);
   if (path.has_parent_path() || path.extension() == ".json") return path;

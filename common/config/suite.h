@@ -53,6 +53,9 @@ std::vector<std::filesystem::path> config_folders();
 /// The suites in those folders, sorted.
 std::vector<std::string> suite_names();
 
+/// What a command's help says of the suite it takes: the names there are.
+std::string suite_help();
+
 /// The file of a suite; throws InputError where no folder has it. A file's own existence is not
 /// checked.
 std::filesystem::path find_suite(const std::string& name_or_file);

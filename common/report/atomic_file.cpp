@@ -65,7 +65,9 @@ void prepare_output(const std::string& path) {
   make_parent(path);
   const std::string temporary = temporary_name(path);
   const TemporaryFile removed(temporary);
-  const Descriptor tried(temporary, O_WRONLY | O_CREAT);
+  const int tried = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  if (tried < 0) throw_system_error(path, "be written");
+  ::close(tried);
 }
 
 void write_file_atomically(const std::string& path, const std::string& contents) {

@@ -123,8 +123,8 @@ class TableWriter {
       if (!device.contains("name")) continue;
       std::string line = device.value("kind", "?") + ": " + device.value("name", "?");
       const auto units = device.value("units", std::int64_t{0});
-      const char* word = device.value("kind", "") == "cpu" ? " cores" : " SMs";
-      if (units > 0) line += ", " + std::to_string(units) + word;
+      const char* word = device.value("kind", "") == "cpu" ? " core" : " SM";
+      if (units > 0) line += ", " + std::to_string(units) + word + (units == 1 ? "" : "s");
       if (device.value("simulated", false)) line += "; simulated: its times are no speed";
       text_ += wrapped(line, kWidth, "     ") + "\n";
     }

@@ -25,12 +25,25 @@ die() {
   exit "$1"
 }
 
+# On a terminal, how far a build is, by its own count: ninja's "[12/224]" or make's "[ 12%]".
+show_counts() {
+  if [ ! -t 2 ]; then
+    cat >/dev/null
+    return
+  fi
+  local line
+  while IFS= read -r line; do
+    if [[ $line =~ ^\[\ *([0-9/]+%?)\] ]]; then printf '\r%s ' "${BASH_REMATCH[1]}" >&2; fi
+  done
+  printf '\r\033[K' >&2
+}
+
 # quietly LOG COMMAND...: runs it with its output in LOG; where it fails, shows the end of that and stops.
 quietly() {
   local log=$logs/$1.log
   shift
   mkdir -p "$logs"
-  if ! "$@" >"$log" 2>&1 </dev/null; then
+  if ! "$@" 2>&1 </dev/null | tee "$log" | show_counts; then
     tail -n 30 "$log" >&2
     die 1 "'$*' failed; the whole output is in $log"
   fi

@@ -16,11 +16,24 @@ class Arguments(CliTest):
     def test_unknown_words(self):
         self.check([], "subcommand")
         self.check(["runn"], "runn", "run")
+        self.check(["baseline", "sav", "run.json"], "sav", "save")
         self.check(["run", "quick", "extra"], "extra")
-        self.check(["run", "quick", "--repetition", "3"], "--repetition")
-        self.check(["list", "--jsn"], "--jsn")
         self.check(["info", "extra"], "extra")
-        self.check(["verify", "--devise", "cpu"], "--devise")
+
+    def test_misspelt_flags_suggest_the_nearest(self):
+        for arguments, wrong, right in ((["run", "quick", "--repetition", "3"], "--repetition", "--repetitions"),
+                                        (["run", "--bacth=32"], "--bacth", "--batch"),
+                                        (["list", "--jsn"], "--jsn", "--json"),
+                                        (["verify", "--devise", "cpu"], "--devise", "--device"),
+                                        (["baseline", "check", "new.json", "--lats", "3"], "--lats", "--last"),
+                                        (["export", "run.json", "--frmat", "csv"], "--frmat", "--format"),
+                                        (["--versoin"], "--versoin", "--version")):
+            self.check(arguments, f'unknown flag "{wrong}": did you mean "{right}"?')
+        self.check(["info", "--nothing-like-it"], "--nothing-like-it", "--json")
+
+    def test_missing_arguments(self):
+        self.check(["compare", "base.json"], "new", "trainbench compare --help")
+        self.check(["baseline", "check"], "files", "trainbench baseline check --help")
 
     def test_wrong_values(self):
         self.check(["run", "quick", "--repetitions", "0"], "--repetitions")
@@ -98,6 +111,10 @@ class Files(CliTest):
         # A file cannot be a folder, for root either.
         output = self.write("file", "") + "/result.json"
         self.assert_bad_input(self.run_program(*SMALL_RUN, "synthetic", "--out", output), output)
+
+    def test_unwritable_default_output(self):
+        self.write("results", "")  # where the folder would be
+        self.assert_bad_input(self.run_program(*SMALL_RUN, "synthetic"), "results/", "--out FILE")
 
     def test_data(self):
         self.assert_bad_input(self.run_program(*SMALL_RUN, self.path("none")), "none")

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import unittest
 
-from cli import BINARY, SMALL_RUN, CliTest
+from cli import BINARY, SMALL_RUN, SOURCE, CliTest
 
 
 class Output(CliTest):
@@ -49,6 +49,13 @@ class Output(CliTest):
             capture_output=True, text=True, check=False,
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)))
         self.assert_bad_input(result, output, "File too large")
+
+    def test_help_names_every_suite(self):
+        suites = [name.removesuffix(".json") for name in sorted(os.listdir(os.path.join(SOURCE, "configs")))
+                  if name.endswith(".json")]
+        self.assertTrue(suites)
+        for command in ("run", "ab"):
+            self.assertIn(f"A suite ({', '.join(suites)}) or a JSON file", self.run_program(command, "--help").stdout)
 
 
 if __name__ == "__main__":

@@ -43,6 +43,12 @@ TEST(Table, ARowSaysWhatWasMeasured) {
   EXPECT_NE(table.find("cpu: Some CPU, 2 cores\ngpu: Some GPU, 132 SMs\n"), std::string::npos);
 }
 
+TEST(Table, OneCoreIsNoPlural) {
+  Report report = sample_report();
+  report.context["devices"][0]["units"] = 1;
+  EXPECT_NE(to_table(report).find("cpu: Some CPU, 1 core\n"), std::string::npos);
+}
+
 TEST(Table, CasesOfOneWorkloadAndBoundaryStandTogether) {
   const std::vector<std::string> lines = lines_of(to_table(sample_report()));
   EXPECT_EQ(std::count(lines.begin(), lines.end(), "train/mlp"), 1);
