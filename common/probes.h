@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -60,6 +61,30 @@ inline constexpr float kStreamFactor = 3.0f;  ///< s
 /// At most so many roundings in fp32 lie between an element and the double that sums go on in.
 inline constexpr int kStreamChain = 160;
 
+/// One step of a chain of dependent multiply-adds: x = 3/4 x + 1/4 goes towards 1 from any start,
+/// through normal numbers only.
+inline constexpr float kChainFactor = 0.75f;
+inline constexpr float kChainTerm = 0.25f;
+/// Where chain `index` starts.
+constexpr float chain_start(std::int64_t index) {
+  return 1.0f + static_cast<float>(1 + index % 64) / 64.0f;
+}
+
+/// Memory of the host.
+class HostMemory {
+ public:
+  virtual ~HostMemory() = default;
+  virtual std::byte* data() = 0;
+};
+
+/// Copies of one size between host and device: either half may be left out.
+struct Transfer {
+  Tensor to_device;
+  const std::byte* from_host = nullptr;
+  ConstTensor from_device;
+  std::byte* to_host = nullptr;
+};
+
 /// A level of caches; `bytes` of all of its instances that the asked units use.
 struct CacheLevel {
   std::string name;
@@ -82,6 +107,31 @@ class Probes {
   virtual void stream(StreamKernel kernel, const StreamOperands& operands, std::int64_t passes) = 0;
   /// How `stream` stores arrays that together take so many bytes, for reports.
   virtual std::string stream_stores(std::size_t bytes) const = 0;
+
+  /// Bytes that a load of chase() takes from memory.
+  virtual std::int64_t line_bytes() const = 0;
+  /// One unit's one thread follows `loads` links: place = table[place]. `place` is one i32, where
+  /// it starts and where it ends.
+  virtual void chase(ConstTensor table, std::int64_t loads, Tensor place) = 0;
+
+  /// `steps` steps of each of the chains, a power of two of them, at once as far as the device can;
+  /// last[chains] in f32 is where they end.
+  virtual void chains(std::int64_t steps, Tensor last) = 0;
+  /// What so many chains occupy, for reports.
+  virtual std::string chain_layout(std::int64_t chains) const = 0;
+
+  /// Cores or SMs that empty() and barriers() occupy.
+  virtual int units() const = 0;
+  /// A kernel, or a parallel region, that does nothing but be there. With `counts` (i32[units])
+  /// each unit adds 1 to its own.
+  virtual void empty(Tensor counts) = 0;
+  /// All units wait for one another so many times; after each, a unit adds 1 to its count, if there
+  /// are any.
+  virtual void barriers(std::int64_t times, Tensor counts) = 0;
+
+  virtual std::unique_ptr<HostMemory> allocate_host(std::size_t bytes, bool pinned) = 0;
+  /// The copies so many times over, both directions at once.
+  virtual void transfer(const Transfer& copies, std::int64_t times) = 0;
 };
 
 }  // namespace trainbench

@@ -19,6 +19,18 @@ class CpuProbes final : public Probes {
   void stream(StreamKernel kernel, const StreamOperands& operands, std::int64_t passes) override;
   std::string stream_stores(std::size_t bytes) const override;
 
+  std::int64_t line_bytes() const override { return 64; }
+  void chase(ConstTensor table, std::int64_t loads, Tensor place) override;
+  void chains(std::int64_t steps, Tensor last) override;
+  std::string chain_layout(std::int64_t chains) const override;
+
+  int units() const override { return threads_; }
+  void empty(Tensor counts) override;
+  void barriers(std::int64_t times, Tensor counts) override;
+
+  std::unique_ptr<HostMemory> allocate_host(std::size_t bytes, bool pinned) override;
+  void transfer(const Transfer& copies, std::int64_t times) override;
+
  private:
   int threads_;
   CpuTopology topology_;

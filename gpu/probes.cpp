@@ -28,7 +28,7 @@ std::size_t CudaProbes::free_bytes() const {
 }
 
 std::unique_ptr<Probes> CudaBackend::make_probes() {
-  return std::make_unique<CudaProbes>(queue_, index_);
+  return std::make_unique<CudaProbes>(queue_, compute_, copies_, index_);
 }
 
 }  // namespace trainbench::gpu

@@ -1,8 +1,11 @@
 #include <string>
 
+#include "bench/families/latency.h"
+#include "bench/families/launch.h"
 #include "bench/families/loader.h"
 #include "bench/families/stream.h"
 #include "bench/families/train.h"
+#include "bench/families/transfer.h"
 #include "bench/harness/case.h"
 #include "common/core/error.h"
 
@@ -15,9 +18,8 @@ struct Registered {
 };
 
 constexpr Registered kFamilies[] = {
-    {"train", prepare_train},
-    {"loader", prepare_loader},
-    {"stream", prepare_stream},
+    {"train", prepare_train},     {"loader", prepare_loader}, {"stream", prepare_stream},
+    {"latency", prepare_latency}, {"launch", prepare_launch}, {"transfer", prepare_transfer},
 };
 
 }  // namespace

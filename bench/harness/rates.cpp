@@ -15,23 +15,32 @@ struct Rate {
   double peak;
 };
 
-/// What each of several equal parts of an iteration takes.
+/// What each of several equal parts of an iteration takes, and how many of them must be under way
+/// at once to reach the device's peak: latency times throughput (Little, 1961). The latter where
+/// the case says what a part comes to alone, with no other under way.
 struct Part {
   const char* parts;    ///< counter of the case: how many an iteration has
   const char* seconds;  ///< counter of the sample
-};
-constexpr Part kParts[] = {
-    {"loads_per_iteration", "seconds_per_load"},
-    {"operations_in_turn", "seconds_per_operation"},
-    {"launches_per_iteration", "seconds_per_launch"},
+  const char* amount;   ///< counter of the case: FLOPs or bytes of a part; null: it has none
+  double peak;          ///< of that amount a second
 };
 
-void add_parts(CaseResult& result) {
-  for (const Part& part : kParts) {
-    const auto parts = result.counters.find(part.parts);
-    if (parts == result.counters.end()) continue;
+void add_parts(CaseResult& result, double peak_flops, double peak_bandwidth) {
+  const Part parts[] = {
+      {"loads_per_iteration", "seconds_per_load", "bytes_per_load", peak_bandwidth},
+      {"operations_in_turn", "seconds_per_operation", "flops_per_operation", peak_flops},
+      {"launches_per_iteration", "seconds_per_launch", nullptr, 0},
+  };
+  for (const Part& part : parts) {
+    const auto count = result.counters.find(part.parts);
+    if (count == result.counters.end()) continue;
+    const auto amount =
+        part.amount == nullptr ? result.counters.end() : result.counters.find(part.amount);
     for (Sample& sample : result.samples) {
-      sample.counters[part.seconds] = sample.counters["wall_time"] / parts->second;
+      const double seconds = sample.counters["wall_time"] / count->second;
+      sample.counters[part.seconds] = seconds;
+      if (amount == result.counters.end() || part.peak <= 0 || result.simulated) continue;
+      sample.counters["concurrency_needed"] = seconds * part.peak / amount->second;
     }
   }
 }
@@ -55,10 +64,10 @@ void add_harness_fraction(CaseResult& result) {
 
 bool add_rates(CaseResult& result, const Peaks& peaks) {
   add_harness_fraction(result);
-  add_parts(result);
   bool above_peak = false;
   if (result.details.is_object()) result.details.erase("above_peak");
   const auto peak_flops = peaks.flops.find(result.id.precision);
+  add_parts(result, peak_flops == peaks.flops.end() ? 0 : peak_flops->second, peaks.bandwidth);
   const Rate rates[] = {
       {"samples_per_iteration", "samples_per_second", nullptr, 0},
       {"tokens_per_iteration", "tokens_per_second", nullptr, 0},
@@ -66,6 +75,7 @@ bool add_rates(CaseResult& result, const Peaks& peaks) {
        peak_flops == peaks.flops.end() ? 0 : peak_flops->second},
       {"bytes_per_iteration", "bytes_per_second", "fraction_of_peak_bandwidth",
        in_cache(result) ? 0 : peaks.bandwidth},
+      {"transferred_per_iteration", "transferred_per_second", nullptr, 0},
   };
   for (const Rate& rate : rates) {
     const auto amount = result.counters.find(std::string(rate.amount));

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::int64_t kLargestBatch = std::int64_t{1} << 20;
 constexpr std::int64_t kMostThreads = 4096;
+constexpr std::int64_t kMostChains = std::int64_t{1} << 24;
 constexpr std::int64_t kMostKib = std::int64_t{1} << 30;
 
 Axis batch_axis(std::string (*fallback)(std::string_view)) {
@@ -77,6 +78,50 @@ Family stream_family() {
   return family;
 }
 
+Family latency_family() {
+  Axis kib = working_set_axis();
+  kib.only_in = "chase";
+  return {
+      .name = "latency",
+      .claim =
+          "One thing after the other is quicker on a CPU; a GPU wins by tens of thousands at "
+          "once.",
+      .cases = {"chase", "fma"},
+      .precisions = {"fp32"},
+      .axes = {kib,
+               {.key = "chains", .least = 1, .most = kMostChains, .only_in = "fma"},
+               threads_axis()},
+  };
+}
+
+Family launch_family() {
+  return {
+      .name = "launch",
+      .claim =
+          "Each kernel costs microseconds before it does anything: small steps are bound by it.",
+      .cases = {"empty", "chain", "graph", "barrier"},
+      .precisions = {"fp32"},
+      .axes = {threads_axis()},
+  };
+}
+
+Family transfer_family() {
+  Axis kib = working_set_axis();
+  kib.fallback = [](std::string_view) { return std::string("65536"); };
+  kib.fallback_in_name = true;
+  return {
+      .name = "transfer",
+      .claim = "Data comes to a GPU tens of times more slowly than its memory could take it.",
+      .cases = {"h2d", "d2h", "both"},
+      .precisions = {"u8"},
+      .axes = {kib,
+               {.key = "host",
+                .choices = {"pinned", "pageable"},
+                .fallback = [](std::string_view) { return std::string("pinned"); },
+                .fallback_in_name = true}},
+  };
+}
+
 }  // namespace
 
 const std::vector<std::string_view>& device_kinds() {
@@ -85,7 +130,8 @@ const std::vector<std::string_view>& device_kinds() {
 }
 
 const std::vector<Family>& families() {
-  static const std::vector<Family> table{train_family(), loader_family(), stream_family()};
+  static const std::vector<Family> table{train_family(),   loader_family(), stream_family(),
+                                         latency_family(), launch_family(), transfer_family()};
   return table;
 }
 

@@ -24,6 +24,7 @@ struct Axis {
   std::string (*fallback)(std::string_view case_name) = nullptr;
   bool fallback_in_name = false;
   std::string_view only_on = {};  ///< the only device it means something on; empty: all
+  std::string_view only_in = {};  ///< the only case it means something in; empty: all
 };
 
 /// A group of cases that test one claim in the same way.

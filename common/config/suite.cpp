@@ -70,8 +70,13 @@ std::vector<std::string> replacement(const Axis& axis, const SuiteOverrides& ove
   return {};
 }
 
-/// Refuses a key that would mean nothing: none of the entry's devices has that axis.
-void require_meaning(const JsonNode& node, const Axis& axis, const ObjectReader& object) {
+/// Refuses a key that would mean nothing: the case or none of the entry's devices has that axis.
+void require_meaning(const JsonNode& node, const Axis& axis, std::string_view case_name,
+                     const ObjectReader& object) {
+  if (!axis.only_in.empty() && axis.only_in != case_name) {
+    node.fail("means something in the case " + std::string(axis.only_in) + " alone, not in " +
+              std::string(case_name) + "; leave it out");
+  }
   if (axis.only_on.empty()) return;
   for (const JsonNode& device : object.required("device").one_or_more()) {
     if (device.value() == axis.only_on) return;
@@ -84,7 +89,7 @@ Column read_axis(const ObjectReader& object, const Axis& axis, std::string_view 
                  const SuiteOverrides& overrides) {
   Column column{Column::Kind::key, std::string(axis.key), {}, &axis};
   if (const auto node = object.optional(column.name)) {
-    require_meaning(*node, axis, object);
+    require_meaning(*node, axis, case_name, object);
     column.values = axis.choices.empty() ? read_integers(*node, axis.least, axis.most)
                                          : read_choices(*node, axis.choices);
   } else if (axis.fallback != nullptr) {

@@ -34,9 +34,11 @@ constexpr CounterColumn kColumns[] = {
     {"fraction_of_peak_flops", " peak", percent_text},
     {"bytes_per_second", "  GB/s", giga},
     {"fraction_of_peak_bandwidth", "of triad", percent_text},
+    {"transferred_per_second", "  GB/s", giga},
     {"seconds_per_load", "ns/load", nano},
     {"seconds_per_operation", "ns/operation", nano},
     {"seconds_per_launch", "ns/launch", nano},
+    {"concurrency_needed", "at once for the peak", count},
 };
 
 std::string held_by(const CaseResult& result) {

@@ -25,6 +25,23 @@ class ForwardingProbes : public Probes {
   std::string stream_stores(std::size_t bytes) const override {
     return inner_->stream_stores(bytes);
   }
+  std::int64_t line_bytes() const override { return inner_->line_bytes(); }
+  void chase(ConstTensor table, std::int64_t loads, Tensor place) override {
+    inner_->chase(table, loads, place);
+  }
+  void chains(std::int64_t steps, Tensor last) override { inner_->chains(steps, last); }
+  std::string chain_layout(std::int64_t chains) const override {
+    return inner_->chain_layout(chains);
+  }
+  int units() const override { return inner_->units(); }
+  void empty(Tensor counts) override { inner_->empty(counts); }
+  void barriers(std::int64_t times, Tensor counts) override { inner_->barriers(times, counts); }
+  std::unique_ptr<HostMemory> allocate_host(std::size_t bytes, bool pinned) override {
+    return inner_->allocate_host(bytes, pinned);
+  }
+  void transfer(const Transfer& copies, std::int64_t times) override {
+    inner_->transfer(copies, times);
+  }
 
  private:
   std::unique_ptr<Probes> inner_;
