@@ -26,6 +26,8 @@ def predict(row, binary, efficiencies):
     if kind in ("product", "convolution"):
         operations = getattr(roofline, kind)(row)
         return roofline.seconds(operations, spec, fitted, row["precision"])
+    if kind == "plan":
+        return roofline.plan(binary, row)["device_hours"]
     step = roofline.step(binary, row)
     (estimate,) = step["estimates"]
     time = estimate["estimated_seconds"]
@@ -38,6 +40,7 @@ WHAT = {
     "convolution": "convolutions",
     "bandwidth": "streams",
     "step": "training steps",
+    "plan": "plans",
 }
 COUNTS = {"tokens_per_second": "tokens", "samples_per_second": "batch"}
 UNITS = {
@@ -46,6 +49,7 @@ UNITS = {
     "product": ("ms", 1e-3),
     "convolution": ("ms", 1e-3),
     "seconds": ("ms", 1e-3),
+    "plan": ("k device hours", 1e3),
     "tokens_per_second": ("tokens/s", 1),
     "samples_per_second": ("images/s", 1),
 }
@@ -56,7 +60,7 @@ def unit_of(row):
 
 
 def is_time(row):
-    return row["kind"] in ("product", "convolution") or row.get("quantity") == "seconds"
+    return row["kind"] in ("product", "convolution", "plan") or row.get("quantity") == "seconds"
 
 
 def shown(value):

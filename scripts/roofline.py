@@ -67,12 +67,21 @@ def convolution(row):
     return [{"operation": "conv2d", "calls": 1, "flops": flops, "bytes": elements * size}]
 
 
-def step(binary, row):
-    """A training step as the program counts it: its batch, tokens and operations."""
-    command = [binary, "predict", "--json", "--operations", "--on", row["device"]]
-    command += ["--workload", row["workload"], "--precision", row["precision"]]
-    command += ["--batch", str(row["batch"])]
-    for name, value in row["sizes"].items():
-        command += ["--size", f"{name}={value}"]
+def ask(binary, *arguments):
+    command = [binary, "predict", "--json", *arguments]
     answer = subprocess.run(command, capture_output=True, text=True, check=True)
-    return json.loads(answer.stdout)["steps"][0]
+    return json.loads(answer.stdout)
+
+
+def step(binary, row):
+    """A training step as the program counts it: its batch, tokens, operations and estimate."""
+    sizes = [f"--size={name}={value}" for name, value in row["sizes"].items()]
+    on = ["--operations", "--on", row["device"], "--precision", row["precision"]]
+    what = ["--workload", row["workload"], "--batch", str(row["batch"]), *sizes]
+    return ask(binary, *on, *what)["steps"][0]
+
+
+def plan(binary, row):
+    """What the program plans for a model that is never built, on one kind of device."""
+    answer = ask(binary, "--on", row["device"], "--workload", row["model"])
+    return answer["plans"][0]["estimates"][0]

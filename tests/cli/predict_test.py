@@ -89,6 +89,23 @@ class Predict(CliTest):
         self.assertEqual(step["batch"], 2)
         self.assertAlmostEqual(step["parameters"] / 1.558e9, 1, places=2)
 
+    def test_plans(self):
+        ask = ("--json", "--workload", "llama-70b", "--on", "a100-80gb,h200")
+        (plan,) = json.loads(self.predict(*ask))["plans"]
+        self.assertEqual(plan["parameters"], 68976648192)
+        memory = plan["memory_bytes"]["bf16"]
+        self.assertEqual(sum(size for kind, size in memory.items() if kind != "total"), memory["total"])
+        a100, h200 = plan["estimates"]
+        self.assertEqual(a100["least_devices"], -(-memory["total"] // (80 << 30)))
+        self.assertGreater(a100["least_devices"], h200["least_devices"])
+        hours = plan["tokens"] / a100["tokens_per_second_each"] / 3600
+        self.assertAlmostEqual(a100["device_hours"] / hours, 1)
+        self.assertAlmostEqual(a100["energy_mwh"] / (hours * 400 / 1e6), 1)
+        (half,) = json.loads(self.predict(*ask, "--tokens", "1e12", "--devices", "2000"))["plans"]
+        self.assertAlmostEqual(half["estimates"][0]["device_hours"] / a100["device_hours"], 0.5)
+        self.assertAlmostEqual(half["estimates"][0]["days"] * 2000 * 24 / half["estimates"][0]["device_hours"], 1)
+        self.assertIn("no fit", self.predict("--workload", "llama-70b", "--on", "h200", "--devices", "2"))
+
     def test_bad_input(self):
         def check(arguments, *words):
             self.assert_bad_input(self.run_program("predict", *arguments), *words)
@@ -96,6 +113,9 @@ class Predict(CliTest):
         check(["--on", "missing.json"], "missing.json")
         check(["--on", self.write("card.json", '{"name": "x"}')], "card.json", "architecture")
         check(["--workload", "mpl"], "mpl", "mlp")
+        check(["--workload", "llama-70"], "llama-70b")
+        check(["--tokens", "many"], "--tokens")
+        check(["--devices", "0"], "--devices")
         check(["--precision", "fp31"], "fp31", "fp32")
         check(["--batch", "0"], "--batch")
         check(["--workload", "gpt2", "--size", "layers"], "--size", "layers=48")
