@@ -79,8 +79,8 @@ std::string marks(const CaseResult& result) {
 constexpr std::pair<char, const char*> kLegend[] = {
     {'L', "the loader sets the pace of this step"},
     {'P',
-     "above the measured peak: convolutions were filtered (served: winograd), or the peak or the "
-     "count is wrong"},
+     "a repetition was above the measured peak: convolutions were filtered (served: winograd), or "
+     "the peak or the count is wrong"},
     {'N', "noisy: the interquartile range is more than 10 % of the median"},
 };
 

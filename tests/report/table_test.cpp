@@ -120,7 +120,8 @@ TEST(Table, MarksAreExplainedWhereTheyStand) {
   report.results[2].samples[0].counters["wall_time"] = 1;
   for (int i = 0; i < 4; ++i) report.results[2].samples[i].counters["wall_time"] = 1;
   const std::string table = to_table(report);
-  for (const char* legend : {"\nL: the loader sets", "\nP: above the measured", "\nN: noisy"}) {
+  for (const char* legend :
+       {"\nL: the loader sets", "\nP: a repetition was above the measured", "\nN: noisy"}) {
     EXPECT_NE(table.find(legend), std::string::npos) << legend;
   }
   EXPECT_EQ(words_of(table, "cpu    bf16").back(), "N");
