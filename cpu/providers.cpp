@@ -2,6 +2,7 @@
 
 #include "common/core/error.h"
 #include "cpu/providers/eigen.h"
+#include "cpu/providers/plain.h"
 #include "cpu/providers/winograd.h"
 #if TRAINBENCH_HAS_BLAS
 #include "cpu/providers/blas.h"
@@ -41,6 +42,9 @@ std::vector<const MatmulProvider*> matmul_providers_for(const std::string& optio
     const MatmulProvider& provider = library.provider();
     if (option == "auto" || provider.name() == option) chosen.push_back(&provider);
     known += ", " + std::string(provider.name());
+  }
+  for (const MatmulProvider* rung : {&naive_provider(), &openmp_provider()}) {
+    if (rung->name() == option) chosen.push_back(rung);
   }
   if (chosen.empty()) {
     throw InputError("no CPU provider \"" + option + "\" in this build; it has " + known);

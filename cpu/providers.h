@@ -10,8 +10,9 @@
 namespace trainbench {
 
 /// The libraries that a provider option means: the named one, or for "auto" all of this build, the
-/// one that is usually the fastest first. Throws InputError for a name that is unknown or not in
-/// this build.
+/// one that is usually the fastest first; or one of the plain loops, "naive" and "openmp", which
+/// are there to be compared with. Throws InputError for a name that is unknown or not in this
+/// build.
 std::vector<const MatmulProvider*> matmul_providers_for(const std::string& option);
 
 /// Those of them that convolve, which may be none.

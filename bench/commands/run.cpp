@@ -255,7 +255,7 @@ class SuiteRun {
         if (named(each.id.name)) environment_.dataset(each.id.name);
         continue;
       }
-      if (each.id.family != "train") continue;
+      if (each.id.family != "train" && each.id.family != "infer") continue;
       const Workload& workload = workload_by_name(each.id.name);
       if (!named(workload.dataset)) continue;
       sizes_for(workload, each.sizes, environment_.dataset(workload, each.sizes));

@@ -2,11 +2,10 @@
 
 #include <cmath>
 
+#include "bench/families/checked_work.h"
 #include "bench/harness/profile_json.h"
 #include "bench/harness/run_environment.h"
 #include "bench/harness/timed.h"
-#include "common/check/check_backend.h"
-#include "common/cost/cost_backend.h"
 #include "common/data/loader.h"
 #include "common/nn/profile_backend.h"
 
@@ -38,17 +37,12 @@ class TrainCase : public PreparedCase {
         timer_(*backend_, wanted.id.device == "gpu") {}
 
   void check(CaseResult& result) override {
-    CheckBackend checked(*backend_, seed_);
     const Batch batch = first_batch();
-    trainer_.step(checked, batch);
-    backend_->synchronize();
+    const auto step_via = [&](Backend& backend) { trainer_.step(backend, batch); };
+    check_work(*backend_, seed_, step_via, result);
     loss_first_ = trainer_.loss();
-    const CheckSummary summary = checked.summary();
-    result.counters["max_relative_error"] = summary.max_relative_error;
-    result.counters["error_of_tolerance"] = summary.used;
-    result.counters["checked_outputs"] = static_cast<double>(summary.outputs);
-    if (!summary.passed) throw DeviceError("output check failed: " + summary.worst);
-    add_costs(result, batch);
+    count_work(step_via, result);
+    add_counts(result);
     result.served = backend_->served();
     if (profile_) {
       result.details["profile"] =
@@ -96,18 +90,11 @@ class TrainCase : public PreparedCase {
   std::uint64_t seed() const { return seed_; }
 
  private:
-  void add_costs(CaseResult& result, const Batch& batch) {
-    CostBackend cost;
-    trainer_.step(cost, batch);
+  void add_counts(CaseResult& result) {
     result.counters["samples_per_iteration"] = static_cast<double>(batch_);
     if (dataset_.is_sequence()) {
       result.counters["tokens_per_iteration"] = static_cast<double>(batch_ * dataset_.steps());
     }
-    result.counters["flops_per_iteration"] = cost.total().flops;
-    result.counters["bytes_per_iteration"] = cost.total().bytes;
-    std::int64_t operations = 0;
-    for (const OperationCost& each : cost.operations()) operations += each.calls;
-    result.counters["operations_per_iteration"] = static_cast<double>(operations);
     result.counters["parameters"] =
         static_cast<double>(trainer_.model().layout().parameter_count());
     result.details["data"] = dataset_.name;

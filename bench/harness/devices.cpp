@@ -64,18 +64,28 @@ nlohmann::ordered_json Devices::state(const std::string& device) {
   return {};
 }
 
-std::unique_ptr<Backend> Devices::open(const std::string& device, int threads) {
+std::unique_ptr<Backend> Devices::open(const std::string& device, int threads,
+                                       const std::string& provider) {
   info(device);
-  std::unique_ptr<Backend> backend = open_bare(device, threads);
+  std::unique_ptr<Backend> backend;
+  if (provider == "auto") {
+    backend =
+        open_bare(device, threads, device == "cpu" ? options_.cpu_provider : options_.gpu_provider);
+  } else {
+    try {
+      backend = open_bare(device, threads, provider);
+    } catch (const InputError& error) {
+      throw Unsupported(error.what());
+    }
+  }
   return options_.wrap ? options_.wrap(std::move(backend)) : std::move(backend);
 }
 
-std::unique_ptr<Backend> Devices::open_bare(const std::string& device, int threads) const {
-  if (device == "cpu") {
-    return make_cpu_backend({.threads = threads, .provider = options_.cpu_provider});
-  }
+std::unique_ptr<Backend> Devices::open_bare(const std::string& device, int threads,
+                                            const std::string& provider) const {
+  if (device == "cpu") return make_cpu_backend({.threads = threads, .provider = provider});
 #if TRAINBENCH_HAS_CUDA
-  return make_cuda_backend({.device = options_.gpu_index, .provider = options_.gpu_provider});
+  return make_cuda_backend({.device = options_.gpu_index, .provider = provider});
 #else
   throw Unsupported("this build has no GPU side");
 #endif

@@ -30,7 +30,13 @@ class Devices {
 
   /// A backend for one case. `threads` is for the CPU: 0 takes the physical cores that may be used.
   /// Throws Unsupported with the reason where the device is not there.
-  std::unique_ptr<Backend> open(const std::string& device, int threads);
+  std::unique_ptr<Backend> open(const std::string& device, int threads) {
+    return open(device, threads, "auto");
+  }
+  /// With products and convolutions by `provider`, where "auto" is what the options say. Throws
+  /// Unsupported for one that this device or build does not have.
+  std::unique_ptr<Backend> open(const std::string& device, int threads,
+                                const std::string& provider);
 
   /// Throws Unsupported with the reason where the device is not there. Asking for the GPU is what
   /// first touches its driver.
@@ -60,7 +66,8 @@ class Devices {
   };
   const Probe& probe(const std::string& device);
   const Probe& present(const std::string& device);
-  std::unique_ptr<Backend> open_bare(const std::string& device, int threads) const;
+  std::unique_ptr<Backend> open_bare(const std::string& device, int threads,
+                                     const std::string& provider) const;
   Peaks measure(const std::string& device, int threads);
   static std::pair<std::string, int> peaks_key(const std::string& device, int threads) {
     return {device, device == "cpu" ? threads : 0};

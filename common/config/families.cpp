@@ -1,5 +1,7 @@
 #include "common/config/families.h"
 
+#include "common/config/axes.h"
+#include "common/config/operation_families.h"
 #include "common/config/spelling.h"
 #include "common/core/error.h"
 #include "common/data/dataset.h"
@@ -9,22 +11,8 @@
 namespace trainbench {
 namespace {
 
-constexpr std::int64_t kLargestBatch = std::int64_t{1} << 20;
-constexpr std::int64_t kMostThreads = 4096;
 constexpr std::int64_t kMostChains = std::int64_t{1} << 24;
 constexpr std::int64_t kMostKib = std::int64_t{1} << 30;
-
-Axis batch_axis(std::string (*fallback)(std::string_view)) {
-  return {.key = "batch",
-          .least = 1,
-          .most = kLargestBatch,
-          .fallback = fallback,
-          .fallback_in_name = true};
-}
-
-Axis threads_axis() {
-  return {.key = "threads", .least = 1, .most = kMostThreads, .only_on = "cpu"};
-}
 
 /// Of all arrays together; without it they are larger than any cache.
 Axis working_set_axis() { return {.key = "kib", .least = 1, .most = kMostKib}; }
@@ -50,10 +38,16 @@ Family train_family() {
           },
   };
   for (const Workload& workload : workloads()) family.cases.push_back(workload.name);
-  family.precisions = {"fp32"};
-  for (const Precision& precision : kPrecisions) {
-    if (precision.name != "fp32") family.precisions.push_back(precision.name);
-  }
+  family.precisions = training_precisions();
+  return family;
+}
+
+Family infer_family() {
+  Family family = train_family();
+  family.name = "infer";
+  family.claim =
+      "GPUs are for training, not for inference: one request keeps few of its units busy.";
+  family.axes = {batch_axis([](std::string_view) { return std::string("1"); }), threads_axis()};
   return family;
 }
 
@@ -130,8 +124,13 @@ const std::vector<std::string_view>& device_kinds() {
 }
 
 const std::vector<Family>& families() {
-  static const std::vector<Family> table{train_family(),   loader_family(), stream_family(),
-                                         latency_family(), launch_family(), transfer_family()};
+  static const std::vector<Family> table = [] {
+    std::vector<Family> all{train_family(),   loader_family(), stream_family(),
+                            latency_family(), launch_family(), transfer_family()};
+    for (Family& family : operation_families()) all.push_back(std::move(family));
+    all.push_back(infer_family());
+    return all;
+  }();
   return table;
 }
 

@@ -29,6 +29,7 @@ std::string count(double value) { return si(value, ""); }
 
 constexpr CounterColumn kColumns[] = {
     {"wall_time", "     time", seconds_text},
+    {"p99_time", "      p99", seconds_text},
     {"samples_per_second", "samples/s", count},
     {"flops_per_second", "GFLOP/s", giga},
     {"fraction_of_peak_flops", " peak", percent_text},

@@ -86,7 +86,7 @@ bool simulated_gpu(const Report& report) {
 std::string group_name(const CaseId& id) {
   std::string name = id.family + "/" + id.name;
   for (const auto& [key, value] : id.keys) {
-    if (key != "batch" && key != "threads") name += ", " + key + ":" + value;
+    if (key != "batch" && key != "threads" && key != "provider") name += ", " + key + ":" + value;
   }
   return name;
 }

@@ -9,7 +9,7 @@
 
 namespace trainbench {
 
-/// What is compared among itself: the workload and every key but batch and threads, as
+/// What is compared among itself: the workload and every key but batch, threads and provider, as
 /// "train/mlp" or "train/mlp, boundary:end-to-end".
 std::string group_name(const CaseId& id);
 

@@ -141,7 +141,7 @@ TEST(Suite, TooManyCasesAreRefused) {
 }
 
 TEST(Suite, ShippedSuitesAreReadByName) {
-  for (const char* name : {"quick", "full", "ci"}) {
+  for (const char* name : {"quick", "full", "ci", "why", "batch", "deepbench"}) {
     const Suite suite = load_suite(name, {});
     EXPECT_EQ(suite.name, name);
     EXPECT_FALSE(suite.description.empty());

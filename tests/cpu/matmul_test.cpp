@@ -229,7 +229,7 @@ TEST_P(CpuMatmul, BiasGradientIsTheSumOfEachRow) {
 }
 
 std::vector<std::string> provider_names() {
-  std::vector<std::string> names{"auto"};
+  std::vector<std::string> names{"auto", "naive", "openmp"};
   for (const auto& [name, version] : cpu_providers()) names.push_back(name);
   return names;
 }
