@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <utility>
 
@@ -31,22 +30,29 @@ void keep(T& x) {
 #endif
 }
 
-/// Chains in registers of type T, one after the other from `last` on.
+/// The starts of the chains that a register holds from `first` on.
+template <class T>
+T starts(std::int64_t first) {
+  float values[sizeof(T) / sizeof(float)];
+  for (float& value : values) value = chain_start(first++);
+  T x;
+  std::memcpy(&x, values, sizeof x);
+  return x;
+}
+
+/// Chains in registers of type T; they end one after the other from `last` on.
 template <class T, std::size_t... I>
 void run_registers(std::int64_t first, std::int64_t steps, float* last, std::index_sequence<I...>) {
-  constexpr std::size_t kWidth = sizeof(T) / sizeof(float);
-  std::array<float, sizeof...(I) * kWidth> values;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    values[i] = chain_start(first + static_cast<std::int64_t>(i));
-  }
-  T x[sizeof...(I)];
-  std::memcpy(x, values.data(), sizeof x);
+  constexpr std::int64_t kWidth = sizeof(T) / sizeof(float);
+  // Whatever touched this array as a whole would keep it in memory, and the chains with it.
+  T x[] = {starts<T>(first + static_cast<std::int64_t>(I) * kWidth)...};
   const T factor = T{} + kChainFactor;
   const T term = T{} + kChainTerm;
   for (std::int64_t step = 0; step < steps; ++step) {
-    ((x[I] = x[I] * factor + term, keep(x[I])), ...);
+    ((x[I] = x[I] * factor + term), ...);
+    (keep(x[I]), ...);
   }
-  std::memcpy(last, x, sizeof x);
+  (std::memcpy(last + static_cast<std::int64_t>(I) * kWidth, &x[I], sizeof(T)), ...);
 }
 
 /// `count` registers of T, a power of two up to kVectors.

@@ -9,6 +9,12 @@ namespace trainbench {
 namespace {
 
 constexpr std::int64_t kUnknownCache = std::int64_t{64} << 20;
+/// An array of so many times the last cache leaves nothing there from one pass to the next.
+constexpr std::int64_t kTimesLastCache = 4;
+
+std::int64_t size_of_cache(const CacheLevel& cache) {
+  return static_cast<std::int64_t>(cache.bytes);
+}
 
 }  // namespace
 
@@ -39,13 +45,17 @@ std::int64_t ProbeCase::working_set(const CaseId& id, int arrays, bool one_unit)
 
 void ProbeCase::label_working_set(CaseResult& result, std::int64_t bytes, bool one_unit) const {
   const std::vector<CacheLevel> caches = probes_->caches(one_unit);
-  const auto holds = std::find_if(caches.begin(), caches.end(), [&](const CacheLevel& cache) {
-    return static_cast<std::int64_t>(cache.bytes) >= bytes;
-  });
-  const bool cached = holds != caches.end();
+  result.details["working_set"]["held_by"] = "memory";
+  std::size_t level = 0;
+  // What is not four times the last cache is still there in part.
+  if (!caches.empty() && bytes < kTimesLastCache * size_of_cache(caches.back())) {
+    while (level + 1 < caches.size() && size_of_cache(caches[level]) < bytes) ++level;
+    const bool whole = size_of_cache(caches[level]) >= bytes;
+    result.details["working_set"]["held_by"] = (whole ? "" : "part ") + caches[level].name;
+    ++level;
+  }
   result.counters["working_set_bytes"] = static_cast<double>(bytes);
-  result.counters["cache_level"] = cached ? static_cast<double>(holds - caches.begin()) + 1 : 0;
-  result.details["working_set"] = {{"held_by", cached ? holds->name : "memory"}};
+  result.counters["cache_level"] = static_cast<double>(level);
   for (const CacheLevel& cache : caches) {
     result.details["working_set"]["caches"][cache.name] = cache.bytes;
   }

@@ -31,8 +31,8 @@ class ProbeCase : public PreparedCase {
   /// Unsupported where a key asks for more than that.
   std::int64_t working_set(const CaseId& id, int arrays, bool one_unit) const;
 
-  /// Says which memory holds so many bytes: the counters working_set_bytes and cache_level (0:
-  /// none), and its name in the details.
+  /// Says which memory holds so many bytes: the counters working_set_bytes and cache_level (0: no
+  /// cache holds a part that matters), and its name in the details.
   void label_working_set(CaseResult& result, std::int64_t bytes, bool one_unit) const;
 
  private:

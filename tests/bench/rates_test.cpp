@@ -87,6 +87,46 @@ TEST(Rates, NoFractionOfAPeakThatWasNotMeasured) {
   EXPECT_FALSE(result.samples[0].counters.contains("fraction_of_peak_bandwidth"));
 }
 
+/// A probe that moves 1e8 bytes in 20 ms: 5e9 a second.
+CaseResult probe(const std::string& name, double cache_level) {
+  CaseResult result = measured("cpu");
+  result.id = CaseId::parse(name);
+  result.counters = {{"bytes_per_iteration", 1e8}, {"cache_level", cache_level}};
+  return result;
+}
+
+TEST(Rates, WhatACacheHoldsIsNoShareOfTheMemorysPeak) {
+  CaseResult result = probe("stream/triad/cpu/fp32/kib:48", 1);
+  EXPECT_FALSE(add_rates(result, peaks(8e11)));
+  EXPECT_DOUBLE_EQ(result.samples[0].counters.at("bytes_per_second"), 5e9);
+  EXPECT_FALSE(result.samples[0].counters.contains("fraction_of_peak_bandwidth"));
+}
+
+TEST(Rates, ATriadWellAboveThePeakHasItMeasuredAgain) {
+  Peaks peak;
+  peak.bandwidth = 4.7e9;  // the triad is 6 % above
+  CaseResult triad = probe("stream/triad/cpu/fp32", 0);
+  EXPECT_TRUE(add_rates(triad, peak));
+  CaseResult copy = probe("stream/copy/cpu/fp32", 0);
+  EXPECT_FALSE(add_rates(copy, peak)) << "the peak is that of another kernel";
+  peak.bandwidth = 4.8e9;  // 4 %
+  EXPECT_FALSE(add_rates(triad, peak));
+}
+
+TEST(Rates, PartsOfAnIterationAndHowManyMustBeUnderWay) {
+  CaseResult walk = probe("latency/chase/cpu/fp32", 0);
+  walk.counters = {{"loads_per_iteration", 2e5}, {"bytes_per_load", 64}};
+  add_rates(walk, peaks(8e11));
+  EXPECT_DOUBLE_EQ(walk.samples[0].counters.at("seconds_per_load"), 1e-7);
+  EXPECT_DOUBLE_EQ(walk.samples[0].counters.at("concurrency_needed"), 1e-7 * 2e10 / 64);
+
+  CaseResult chain = probe("latency/fma/cpu/fp32/chains:1", 0);
+  chain.counters = {{"operations_in_turn", 2e7}, {"flops_per_operation", 2}};
+  add_rates(chain, peaks(8e11));
+  EXPECT_DOUBLE_EQ(chain.samples[0].counters.at("seconds_per_operation"), 1e-9);
+  EXPECT_DOUBLE_EQ(chain.samples[0].counters.at("concurrency_needed"), 1e-9 * 8e11 / 2);
+}
+
 TEST(Rates, ASimulatedDeviceHasNoFraction) {
   CaseResult result = measured("gpu");
   result.simulated = true;
