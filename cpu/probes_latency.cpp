@@ -22,12 +22,13 @@ constexpr std::int64_t kVectors = 8;
 
 /// Keeps chains apart that a compiler would put side by side in one vector.
 template <class T>
-void keep(T& x) {
+T kept(T x) {
 #if defined(__x86_64__)
   __asm__("" : "+x"(x));
 #elif defined(__aarch64__)
   __asm__("" : "+w"(x));
 #endif
+  return x;
 }
 
 /// The starts of the chains that a register holds from `first` on.
@@ -49,8 +50,7 @@ void run_registers(std::int64_t first, std::int64_t steps, float* last, std::ind
   const T factor = T{} + kChainFactor;
   const T term = T{} + kChainTerm;
   for (std::int64_t step = 0; step < steps; ++step) {
-    ((x[I] = x[I] * factor + term), ...);
-    (keep(x[I]), ...);
+    ((x[I] = kept(x[I] * factor + term)), ...);
   }
   (std::memcpy(last + static_cast<std::int64_t>(I) * kWidth, &x[I], sizeof(T)), ...);
 }
