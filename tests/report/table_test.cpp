@@ -236,5 +236,16 @@ TEST(Wrapped, BreaksBetweenWords) {
   EXPECT_EQ(wrapped("", 5, ""), "");
 }
 
+TEST(Speedups, ProvidersOfOneProblemCompeteForTheirDevice) {
+  Report report = sample_report();
+  report.results = {sample_case("matmul/nn/cpu/fp32/m:4/provider:naive/threads:1", 9),
+                    sample_case("matmul/nn/cpu/fp32/m:4/provider:onednn", 1),
+                    sample_case("matmul/nn/gpu/fp32/m:4", 0.125)};
+  const std::vector<Speedup> pairs = speedups(report, "matmul/nn, m:4");
+  ASSERT_EQ(pairs.size(), 1u);
+  EXPECT_EQ(pairs[0].cpu->id.text("provider", ""), "onednn");
+  EXPECT_DOUBLE_EQ(pairs[0].ratio, 8);
+}
+
 }  // namespace
 }  // namespace trainbench
