@@ -20,6 +20,7 @@
 #include "bench/commands/gpu_probe.h"
 #include "bench/commands/history.h"
 #include "bench/commands/info.h"
+#include "bench/commands/lint.h"
 #include "bench/commands/list.h"
 #include "bench/commands/predict.h"
 #include "bench/commands/run.h"
@@ -124,6 +125,7 @@ int run_program(int argc, char** argv) {
   register_baseline(app, action);
   register_history(app, action);
   register_export(app, action);
+  register_lint(app, action);
   register_info(app, action);
   register_predict(app, action);
   register_gpu_probe(app, action);

@@ -23,10 +23,6 @@ int lanes_per_unit(int major, int minor) {
   return 0;
 }
 
-bool is_simulated(const std::string& name) {
-  return name.find("simgpu") != std::string::npos || name.find("simulated") != std::string::npos;
-}
-
 int attribute(cudaDeviceAttr which, int device) {
   int value = 0;
   if (cudaDeviceGetAttribute(&value, which, device) != cudaSuccess) {
@@ -67,7 +63,7 @@ CudaDevice describe(int index) {
   device.major = properties.major;
   device.minor = properties.minor;
   device.info.name = properties.name;
-  device.info.simulated = is_simulated(device.info.name);
+  device.info.simulated = is_simulated_name(device.info.name);
   device.info.memory_bytes = properties.totalGlobalMem;
   device.info.units = properties.multiProcessorCount;
   device.info.lanes = device.info.units * lanes_per_unit(device.major, device.minor);

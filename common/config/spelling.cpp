@@ -50,9 +50,14 @@ std::string right_spelling(std::string_view word, const std::vector<std::string_
 
 std::string printable(std::string_view text, std::size_t longest) {
   std::string result;
+  unsigned char before = 0;
   for (const char c : text.substr(0, longest)) {
-    // Control characters would break the line; bytes of UTF-8 pass.
-    result += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+    const auto byte = static_cast<unsigned char>(c);
+    // Control characters would break the line or steer a terminal: C0, and in UTF-8 those of C1.
+    const bool c1 = before == 0xC2 && byte >= 0x80 && byte < 0xA0;
+    if (c1) result.pop_back();
+    result += byte < 0x20 || byte == 0x7f || c1 ? '?' : c;
+    before = byte;
   }
   return result + (text.size() > longest ? "..." : "");
 }

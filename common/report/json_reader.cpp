@@ -76,12 +76,16 @@ void check_devices(const JsonNode& devices) {
   }
 }
 
-/// The rows of our own files: the first of a case says what is true of all.
+/// The rows of our own files: the first of a case says what is true of all. Aggregates follow from
+/// the repetitions and are left out, but a case that has nothing else is there, without a sample.
 class OwnRows : public ResultRows {
  public:
   void add(const JsonNode& node) override {
     const ObjectReader row(node);
-    if (row.required("run_type").choice({"iteration", "aggregate"}) == "aggregate") return;
+    if (row.required("run_type").choice({"iteration", "aggregate"}) == "aggregate") {
+      add_aggregate(row);
+      return;
+    }
     CaseResult* result = find(row.required("run_name").text());
     if (result == nullptr) {
       result = &append(read_first_row(row, ObjectReader(row.required("trainbench"))));
@@ -89,6 +93,26 @@ class OwnRows : public ResultRows {
     Sample sample = read_sample(row, *result);
     if (sample.iterations > 0) result->samples.push_back(std::move(sample));
   }
+
+  void finish(const JsonNode&) override {
+    for (CaseResult& result : aggregated_) {
+      if (find(result.id.full_name()) == nullptr) append(std::move(result));
+    }
+  }
+
+ private:
+  void add_aggregate(const ObjectReader& row) {
+    const JsonNode name = row.required("run_name");
+    if (find(name.text()) != nullptr) return;
+    const ObjectReader own(row.required("trainbench"));
+    CaseResult result;
+    result.id = read_id(name);
+    result.status = read_status(own.required("status"));
+    result.simulated = own.required("simulated").boolean();
+    aggregated_.push_back(std::move(result));
+  }
+
+  std::vector<CaseResult> aggregated_;  // of cases that had no repetition before
 };
 
 }  // namespace

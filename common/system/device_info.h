@@ -24,4 +24,9 @@ struct DeviceInfo {
   double clock = 0;  ///< Hz; 0 where the machine hides it
 };
 
+/// Whether a device of this name is a simulation.
+inline bool is_simulated_name(const std::string& name) {
+  return name.find("simgpu") != std::string::npos || name.find("simulated") != std::string::npos;
+}
+
 }  // namespace trainbench
