@@ -302,6 +302,7 @@ class SuiteRun {
     } else if (!to_stdout) {
       shown << to_json(report);
     }
+    shown << std::flush;  // before what the other stream says
     if (!to_stdout) std::fprintf(stderr, "results: %s\n", path.c_str());
   }
 
