@@ -23,6 +23,7 @@
 #include "bench/commands/lint.h"
 #include "bench/commands/list.h"
 #include "bench/commands/predict.h"
+#include "bench/commands/report.h"
 #include "bench/commands/run.h"
 #include "bench/commands/verify.h"
 #include "bench/harness/gbench_flags.h"
@@ -126,6 +127,7 @@ int run_program(int argc, char** argv) {
   register_history(app, action);
   register_export(app, action);
   register_lint(app, action);
+  register_report(app, action);
   register_info(app, action);
   register_predict(app, action);
   register_gpu_probe(app, action);

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "common/config/json_file.h"
+#include "common/report/escape.h"
 #include "common/report/numbers.h"
 #include "common/report/statistics.h"
 #include "common/report/text_table.h"
@@ -101,34 +102,6 @@ std::vector<std::string> explanations(const Comparison& comparison, const Compar
   }
   lines.insert(lines.end(), heading.remarks.begin(), heading.remarks.end());
   return lines;
-}
-
-/// `text` with each of the characters replaced.
-std::string escaped(const std::string& text,
-                    const std::vector<std::pair<char, const char*>>& replacements) {
-  std::string result;
-  for (const char c : text) {
-    const auto found = std::find_if(replacements.begin(), replacements.end(),
-                                    [c](const auto& each) { return each.first == c; });
-    if (found == replacements.end()) {
-      result += c;
-    } else {
-      result += found->second;
-    }
-  }
-  return result;
-}
-
-/// XML 1.0 has no control characters; a name from outside may.
-std::string for_xml(std::string text) {
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < ' ') c = ' ';
-  }
-  return escaped(text, {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}});
-}
-
-std::string for_markdown(const std::string& text) {
-  return escaped(text, {{'|', "\\|"}, {'<', "&lt;"}, {'\n', " "}});
 }
 
 /// As GitHub's workflow commands escape their message.
@@ -247,20 +220,20 @@ std::string compare_to_junit(const Comparison& comparison, const CompareHeading&
                       [&](const CaseComparison& each) { return wanted(each.verdict); }));
   };
   std::string text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"trainbench " +
-                     for_xml(heading.base + " -> " + heading.fresh) + "\" tests=\"" +
+                     for_markup(heading.base + " -> " + heading.fresh) + "\" tests=\"" +
                      std::to_string(comparison.cases.size()) + "\" failures=\"" + number(bad) +
                      "\" skipped=\"" +
                      number([](Verdict verdict) { return verdict == Verdict::missing; }) + "\">\n" +
                      "  <properties>\n    <property name=\"summary\" value=\"" +
-                     for_xml(summary(comparison, heading)) + "\"/>\n";
+                     for_markup(summary(comparison, heading)) + "\"/>\n";
   for (const std::string& line : explanations(comparison, heading)) {
-    text += "    <property name=\"remark\" value=\"" + for_xml(line) + "\"/>\n";
+    text += "    <property name=\"remark\" value=\"" + for_markup(line) + "\"/>\n";
   }
   text += "  </properties>\n";
   for (const CaseComparison& each : comparison.cases) {
     const std::string message =
-        for_xml(std::string(name_of(each.verdict)) + ": " + sentence(each, heading.options));
-    text += "  <testcase classname=\"trainbench\" name=\"" + for_xml(each.name) + "\"";
+        for_markup(std::string(name_of(each.verdict)) + ": " + sentence(each, heading.options));
+    text += "  <testcase classname=\"trainbench\" name=\"" + for_markup(each.name) + "\"";
     if (bad(each.verdict)) {
       text += "><failure message=\"" + message + "\"/></testcase>\n";
     } else if (each.verdict == Verdict::missing) {
