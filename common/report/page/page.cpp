@@ -35,14 +35,18 @@ struct Shown {
 };
 constexpr Shown kShown[] = {
     {"wall_time", "time", seconds_text, true},
+    {"p99_time", "99th percentile", seconds_text, true},
     {"samples_per_second", "samples/s", rate, true},
     {"tokens_per_second", "tokens/s", rate, true},
     {"flops_per_second", "GFLOP/s", giga, true},
     {"fraction_of_peak_flops", "of peak", percent_text, true},
     {"bytes_per_second", "GB/s", giga, true},
     {"fraction_of_peak_bandwidth", "of peak bandwidth", percent_text, true},
+    {"transferred_per_second", "GB/s sent", giga, true},
     {"seconds_per_load", "a load", nanoseconds, true},
     {"seconds_per_operation", "an operation", nanoseconds, true},
+    {"seconds_per_launch", "a launch", nanoseconds, true},
+    {"concurrency_needed", "at once for the peak", rate, true},
     {"loss_first", "first loss", plain, false},
     {"loss_last", "last loss", plain, false},
     {"max_relative_error", "largest error", scientific, false},
@@ -62,9 +66,30 @@ std::string text_at(const Json& object, const char* pointer) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
+/// Rows that stand in one table: a workload's, or all of a family that trains nothing.
+std::string table_name(const CaseId& id) {
+  return id.family == "train" ? group_name(id) : id.family;
+}
+
+/// The keys that tell rows of a family apart beside those with columns of their own.
+std::vector<std::string> keys_of(const std::vector<Row>& rows) {
+  std::vector<std::string> keys;
+  for (const Row& row : rows) {
+    for (const auto& [key, value] : row.result->id.keys) {
+      const bool own = key == "batch" || key == "threads";
+      if (!own && std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+    }
+  }
+  return keys;
+}
+
 PageTable table_of(const std::string& group, const std::vector<Row>& rows, bool several) {
   PageTable table{.title = group, .columns = {}, .rows = {}};
   if (several) table.columns.emplace_back("run");
+  const bool family = group == rows.front().result->id.family;
+  const std::vector<std::string> keys = family ? keys_of(rows) : std::vector<std::string>{};
+  if (family) table.columns.emplace_back("case");
+  for (const std::string& key : keys) table.columns.push_back(key);
   for (const char* title : {"device", "precision", "batch", "cores"}) {
     table.columns.emplace_back(title);
   }
@@ -84,6 +109,13 @@ PageTable table_of(const std::string& group, const std::vector<Row>& rows, bool 
     const CaseResult& result = *row.result;
     std::vector<PageCell> cells;
     if (several) cells.push_back({row.run, {}});
+    if (family) cells.push_back({result.id.name, {}});
+    for (const std::string& key : keys) {
+      const std::string value = result.id.text(key, "-");
+      const bool number = value.find_first_not_of("0123456789") == std::string::npos;
+      cells.push_back(
+          {value, number ? std::optional(std::strtod(value.c_str(), nullptr)) : std::nullopt});
+    }
     cells.push_back({result.id.device + (result.simulated ? " (simulated)" : ""), {}});
     cells.push_back({result.id.precision, {}});
     const auto number = [&](std::int64_t value) {
@@ -276,15 +308,17 @@ std::string run_name(std::size_t index) {
 
 Page page_of(const std::vector<RunFile>& runs) {
   Page page{.title = "How fast neural networks train here", .sections = {}, .data = {}};
-  std::vector<std::string> groups;
+  std::vector<std::string> groups, tables;
+  const auto note = [](std::vector<std::string>& names, const std::string& name) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  };
   std::map<std::string, std::vector<Row>> rows;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     for (const CaseResult& result : runs[i].report.results) {
-      const std::string group = group_name(result.id);
-      if (std::find(groups.begin(), groups.end(), group) == groups.end()) groups.push_back(group);
-      if (result.outcome() == Status::ok) {
-        rows[group].push_back({run_name(i), &runs[i].report, &result});
-      }
+      note(groups, group_name(result.id));
+      if (result.outcome() != Status::ok) continue;
+      note(tables, table_name(result.id));
+      rows[table_name(result.id)].push_back({run_name(i), &runs[i].report, &result});
     }
     page.data.push_back({runs[i].path, to_json(runs[i].report)});
   }
@@ -293,10 +327,8 @@ Page page_of(const std::vector<RunFile>& runs) {
   pictures.figures = figures_of(runs);
   page.sections.push_back(std::move(pictures));
   PageSection measured{.title = "Every row"};
-  for (const std::string& group : groups) {
-    if (!rows[group].empty()) {
-      measured.tables.push_back(table_of(group, rows[group], runs.size() > 1));
-    }
+  for (const std::string& name : tables) {
+    measured.tables.push_back(table_of(name, rows[name], runs.size() > 1));
   }
   page.sections.push_back(std::move(measured));
   page.sections.push_back(unmeasured(runs));
