@@ -82,7 +82,7 @@ stage() {
     esac
     [ "$status" -eq 0 ] || failures=$((failures + 1))
   fi
-  summary+=("$(printf '%-8s %4d s  %s' "$name" $((SECONDS - begin)) "$word")")
+  summary+=("$(printf '%-15s %4d s  %s' "$name" $((SECONDS - begin)) "$word")")
   printf '%s\n' "${summary[@]}" >"$results/summary.txt"
   echo "${summary[-1]}"
 }
@@ -128,13 +128,17 @@ run() {
   export PATH=$payload/bin:$PATH
 
   stage verify 120 trainbench verify --device gpu "${data[@]}"
-  stage info 60 trainbench info --json
+  stage info 40 trainbench info --json
   if grep -q '"simulated": true' "$results/info.txt"; then
     suite=ci
     echo "note: this GPU is simulated: the ci suite's small shapes are run, and no time says anything"
   fi
-  stage train 180 trainbench run "$suite" --filter '^train/' --device "$device" "${data[@]}" --out "$results/train.json"
-  stage rest 120 trainbench run "$suite" --filter '^(?!train/)' --device "$device" "${data[@]}" --out "$results/rest.json"
+  local workload
+  for workload in mlp gpt resnet20 lstm diffusion resnet50 gpt2; do
+    stage "train-$workload" 60 trainbench run "$suite" --filter "^train/$workload/" --device "$device" "${data[@]}" \
+      --out "$results/train-$workload.json"
+  done
+  stage rest 60 trainbench run "$suite" --filter '^(?!train/)' --device "$device" "${data[@]}" --out "$results/rest.json"
   stage tests 120 bash "$here/gpu_check.sh" tests "$payload"
   if [ -f "$payload/pytorch.py" ] && python3 -c 'import torch' 2>/dev/null; then
     stage pytorch 60 python3 "$payload/pytorch.py" --trainbench "$payload/bin/trainbench" --device cuda --data "$images"
