@@ -65,6 +65,18 @@ TEST(Page, FailedAndSkippedCasesStandThereWithTheirReasons) {
   EXPECT_EQ(cell(table, 1, "reason").text, "output check failed: C[3, 7] is 1.5, reference 1.25");
 }
 
+TEST(Page, WhatWouldFoolAReaderIsSaid) {
+  Report report = sample_report();
+  report.partial = true;
+  const Page page = page_of(runs_of(report));
+  const PageTable& table = section(page, "What to mind").tables.at(0);
+  EXPECT_EQ(cell(table, 0, "run").text, "A");
+  const bool said = std::any_of(table.rows.begin(), table.rows.end(), [](const auto& row) {
+    return row.at(1).text.find("interrupted") != std::string::npos;
+  });
+  EXPECT_TRUE(said);
+}
+
 TEST(Page, SeveralFilesStandSideBySide) {
   std::vector<RunFile> runs = runs_of(sample_report());
   runs.push_back(

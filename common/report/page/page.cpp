@@ -9,6 +9,7 @@
 #include "common/config/json_file.h"
 #include "common/report/case_values.h"
 #include "common/report/json.h"
+#include "common/report/lint.h"
 #include "common/report/numbers.h"
 #include "common/report/speedup.h"
 #include "common/report/statistics.h"
@@ -269,6 +270,29 @@ PageSection unmeasured(const std::vector<RunFile>& runs) {
   return section;
 }
 
+/// What of all this would fool a reader.
+PageSection cautions(const std::vector<RunFile>& runs) {
+  PageSection section{.title = "What to mind"};
+  std::vector<const Report*> reports;
+  for (const RunFile& run : runs) reports.push_back(&run.report);
+  PageTable table{.title = "", .columns = {"run", "what", "where", "detail"}, .rows = {}};
+  for (const Finding& finding : lint(reports)) {
+    std::string names;
+    for (const std::size_t i : finding.reports) names += (names.empty() ? "" : " ") + run_name(i);
+    table.rows.push_back({{names, {}},
+                          {std::string(finding.rule.sentence), {}},
+                          {finding.where, {}},
+                          {finding.detail, {}}});
+  }
+  if (table.rows.empty()) {
+    section.paragraphs.emplace_back(
+        "Nothing was found that would fool a reader (trainbench lint).");
+  } else {
+    section.tables.push_back(std::move(table));
+  }
+  return section;
+}
+
 /// A word as a shell reads it back.
 std::string shell_word(const std::string& word) {
   constexpr const char* kBare =
@@ -331,6 +355,7 @@ Page page_of(const std::vector<RunFile>& runs) {
     measured.tables.push_back(table_of(name, rows[name], runs.size() > 1));
   }
   page.sections.push_back(std::move(measured));
+  page.sections.push_back(cautions(runs));
   page.sections.push_back(unmeasured(runs));
   page.sections.push_back(repeating(runs));
   std::erase_if(page.sections, [](const PageSection& section) {
