@@ -50,6 +50,7 @@ void OperationCase::check(CaseResult& result) {
 
 Measurement OperationCase::run(std::int64_t iterations) {
   if (!recording_) {
+    work_(*backend_);  // recorded work has run before; a case that is prepared anew is not checked
     recording_ = backend_->record([this] { work_(*backend_); });
   }
   return timer_.time(iterations, [this] { recording_->replay(); });
