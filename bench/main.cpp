@@ -109,6 +109,12 @@ int after_output(int code) {
   return code == 0 ? kBadInput : code;
 }
 
+/// One line, whatever a file that it names is called.
+void print_error(const std::exception& error) {
+  const std::string_view message = error.what();
+  std::fprintf(stderr, "trainbench: %s\n", printable(message, message.size()).c_str());
+}
+
 int run_program(int argc, char** argv) {
   auto [ours, google_benchmark] = split_arguments(argc, argv);
 
@@ -160,10 +166,10 @@ int main(int argc, char** argv) {
     sanitize_environment(argv);
     return after_output(run_program(argc, argv));
   } catch (const InputError& error) {
-    std::fprintf(stderr, "trainbench: %s\n", error.what());
+    print_error(error);
     return kBadInput;
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "trainbench: %s\n", error.what());
+    print_error(error);
     return kFailed;
   }
 }

@@ -146,8 +146,8 @@ std::string differences(const std::vector<const Report*>& reports) {
       for (std::size_t j = i + 1; j < all.size(); ++j) {
         const std::string* other = value_of(all[j], condition.name);
         if (other == nullptr || *other == condition.value) continue;
-        text += (text.empty() ? "" : ", ") + condition.name + " (" + in_quotes(condition.value) +
-                " and " + in_quotes(*other) + ")";
+        text += (text.empty() ? "" : ", ") + printable(condition.name) + " (" +
+                in_quotes(condition.value) + " and " + in_quotes(*other) + ")";
         told.push_back(condition.name);
         break;
       }

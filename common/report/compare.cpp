@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "common/config/spelling.h"
 #include "common/report/compare_side.h"
 #include "common/report/numbers.h"
 #include "common/report/rank_test.h"
@@ -61,10 +62,17 @@ double limit_of(const std::string& name, const CompareOptions& options) {
   return own == options.per_case.end() ? options.max_slowdown : own->second;
 }
 
+/// The ratio of a difference of logarithms; what is beyond the numbers is the largest or least that
+/// still has a percentage. Infinite is an interval without a bound alone.
+double ratio_of(double difference) {
+  constexpr double kMost = 690;
+  return std::exp(std::isinf(difference) ? difference : std::clamp(difference, -kMost, kMost));
+}
+
 void set_shift(CaseComparison& comparison, const Shift& shift) {
-  comparison.ratio = std::exp(shift.estimate);
-  comparison.low = std::exp(shift.low);
-  comparison.high = std::exp(shift.high);
+  comparison.ratio = ratio_of(shift.estimate);
+  comparison.low = ratio_of(shift.low);
+  comparison.high = ratio_of(shift.high);
 }
 
 void measure_sides(CaseComparison& comparison, const std::vector<double>& base,
@@ -170,7 +178,7 @@ void judge_times(CaseComparison& comparison, const CompareOptions& options, std:
 }
 
 std::string because(const std::string& what, const std::string& reason) {
-  return reason.empty() ? what : what + ": " + reason;
+  return reason.empty() ? what : what + ": " + printable(reason, reason.size());
 }
 
 /// One comparison of two sides; the cases first, then the verdicts that need all of them.

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "common/config/json_file.h"
+#include "common/config/spelling.h"
 #include "common/report/escape.h"
 #include "common/report/numbers.h"
 #include "common/report/statistics.h"
@@ -104,6 +105,11 @@ std::vector<std::string> explanations(const Comparison& comparison, const Compar
   return lines;
 }
 
+/// In backticks, where nothing but a backtick has a meaning.
+std::string markdown_code(const std::string& text) {
+  return "`" + escaped(printable(text, text.size()), {{'`', "'"}}) + "`";
+}
+
 /// As GitHub's workflow commands escape their message.
 std::string for_github(const std::string& text) {
   return escaped(text, {{'%', "%25"}, {'\r', "%0D"}, {'\n', "%0A"}});
@@ -155,8 +161,8 @@ std::string compare_to_table(const Comparison& comparison, const CompareHeading&
 }
 
 std::string compare_to_markdown(const Comparison& comparison, const CompareHeading& heading) {
-  std::string text = "### trainbench: " + summary(comparison, heading) + "\n\n`" +
-                     for_markdown(heading.base) + "` → `" + for_markdown(heading.fresh) + "`\n\n" +
+  std::string text = "### trainbench: " + summary(comparison, heading) + "\n\n" +
+                     markdown_code(heading.base) + " → " + markdown_code(heading.fresh) + "\n\n" +
                      "| verdict | change | interval | p | n | case |\n|---|--:|--:|--:|---|---|\n";
   for (const CaseComparison& each : comparison.cases) {
     text += "| " + std::string(name_of(each.verdict)) + " | " +

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "common/config/json_file.h"
+#include "common/config/visible.h"
+
 namespace trainbench {
 
 std::string escaped(std::string_view text,
@@ -19,16 +22,18 @@ std::string escaped(std::string_view text,
   return result;
 }
 
-// XML 1.0 has no control characters; a name from outside may.
+// XML 1.0 has no control characters and no bytes that are not UTF-8; what comes from outside may.
 std::string for_markup(std::string text) {
   for (char& c : text) {
-    if (static_cast<unsigned char>(c) < ' ') c = ' ';
+    if (c == '\t' || c == '\n' || c == '\r') c = ' ';
   }
-  return escaped(text, {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}});
+  const std::string quoted = Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+  return escaped(visible(Json::parse(quoted).get<std::string>()),
+                 {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}});
 }
 
 std::string for_markdown(std::string_view text) {
-  return escaped(text, {{'|', "\\|"}, {'<', "&lt;"}, {'\n', " "}});
+  return escaped(text, {{'\\', "\\\\"}, {'|', "\\|"}, {'&', "&amp;"}, {'<', "&lt;"}, {'\n', " "}});
 }
 
 }  // namespace trainbench

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "common/config/visible.h"
 #include "common/report/result_rows.h"
 
 namespace trainbench {
@@ -44,10 +45,11 @@ bool is_aggregate(const ObjectReader& row) {
   return type && type->text() == "aggregate";
 }
 
-/// A mean's row is named "case_mean", but its run_name is the case's.
+/// A mean's row is named "case_mean", but its run_name is the case's. Tables, files and terminals
+/// take any name: whatever would end or redraw a line there is spelled out.
 std::string name_of_case(const ObjectReader& row) {
   const auto run_name = row.optional("run_name");
-  return run_name ? run_name->text() : row.required("name").text();
+  return visible(run_name ? run_name->text() : row.required("name").text());
 }
 
 Sample read_sample(const ObjectReader& row) {

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "common/config/spelling.h"
+#include "common/config/visible.h"
 #include "common/core/error.h"
 
 namespace trainbench {
@@ -42,7 +43,7 @@ CaseId CaseId::parse(const std::string& full_name) {
     parts.push_back(full_name.substr(start, end - start));
     start = end + 1;
   }
-  bool right = parts.size() >= 4;
+  bool right = parts.size() >= 4 && visible(full_name) == full_name;
   CaseId id;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     right = right && !parts[i].empty();

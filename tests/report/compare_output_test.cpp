@@ -120,5 +120,20 @@ TEST(CompareOutput, EveryFormSaysHowItWasJudged) {
   EXPECT_NEAR(json.at("geometric_mean_ratio"), 1.1, 1e-12);
 }
 
+TEST(CompareOutput, FilesNamesBreakNoForm) {
+  CompareHeading heading = kHeading;
+  heading.base = "a\nb\x1b & `c`\xff.json";
+  const std::string xml = compare_to_junit(sample(), heading);
+  EXPECT_NE(xml.find("a b\\u001b &amp; `c`\xef\xbf\xbd.json"), std::string::npos) << xml;
+  EXPECT_NE(compare_to_markdown(sample(), heading).find("`a?b? & 'c'"), std::string::npos);
+}
+
+TEST(CompareOutput, MarkdownShowsNamesAsTheyAre) {
+  Comparison comparison = sample();
+  comparison.cases[0].name = "a\\|b &lt; c";
+  const std::string markdown = compare_to_markdown(comparison, kHeading);
+  EXPECT_NE(markdown.find("| a\\\\\\|b &amp;lt; c<br>"), std::string::npos) << markdown;
+}
+
 }  // namespace
 }  // namespace trainbench

@@ -256,6 +256,13 @@ TEST(Compare, AFailureSaysWhy) {
   EXPECT_NE(notes(found).find("out of memory"), std::string::npos) << notes(found);
 }
 
+TEST(Compare, ARatioBeyondAllNumbersIsStillOne) {
+  const CaseComparison found =
+      only(report_of({timed("a", 1e-200, 10, 1)}), report_of({timed("a", 1e200, 10, 2)}));
+  EXPECT_EQ(found.verdict, Verdict::slower);
+  EXPECT_TRUE(std::isfinite(100 * found.ratio) && std::isfinite(found.high)) << found.ratio;
+}
+
 TEST(Counters, ShortNames) {
   EXPECT_EQ(counters_named("flops"), std::vector<std::string>{"flops_per_iteration"});
   EXPECT_EQ(counters_named("allocations"), std::vector<std::string>{"allocations"});

@@ -38,6 +38,17 @@ TEST(GoogleReader, ErrorsFailAndSkipsSkip) {
   for (const CaseResult& result : report.results) EXPECT_TRUE(result.samples.empty());
 }
 
+TEST(GoogleReader, NamesAreOneLine) {
+  const Report report = read(R"(
+    {"name": "a\u0000b", "iterations": 1, "real_time": 1, "cpu_time": 1},
+    {"name": "a\nb", "iterations": 1, "real_time": 1, "cpu_time": 1},
+    {"name": "a\u0000b", "iterations": 1, "real_time": 1, "cpu_time": 1})");
+  ASSERT_EQ(report.results.size(), 2u);
+  EXPECT_EQ(report.results[0].id.full_name(), "a\\u0000b");
+  EXPECT_EQ(report.results[0].samples.size(), 2u);
+  EXPECT_EQ(report.results[1].id.full_name(), "a\\u000ab");
+}
+
 TEST(GoogleReader, EveryVersionsRows) {
   // What 1.5, 1.6 and 1.8 added to a row: nothing of it is a counter, but the last four are.
   const Report report = read(R"(
