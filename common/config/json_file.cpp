@@ -15,14 +15,16 @@ namespace {
 
 /// Members up to which an object's keys are compared one by one.
 constexpr std::size_t kFewMembers = 40;
+/// Numbers, texts, lists and objects that are held at once; a sink's elements are held one by one.
+constexpr std::size_t kMostHeld = std::size_t{1} << 20;
 
 /// Builds the document as the parser goes through the text, and refuses what nlohmann accepts and
 /// we do not. (Its own parser with a callback looks through a list again at each element's end.)
 class DocumentBuilder : public nlohmann::json_sax<Json> {
  public:
-  DocumentBuilder(const std::string& text, const std::string& origin, int depth_limit,
+  DocumentBuilder(const std::string& text, const std::string& origin, const JsonLimits& limits,
                   const ElementSink* sink)
-      : text_(text), origin_(origin), depth_limit_(depth_limit), sink_(sink) {}
+      : text_(text), origin_(origin), limits_(limits), sink_(sink) {}
 
   Json take_document() { return std::move(document_); }
 
@@ -52,10 +54,11 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
 
  private:
   struct Level {
-    Json value;                  // the list or object so far
-    std::size_t index = 0;       // of the element being read
-    std::string key;             // of the member being read
-    std::set<std::string> keys;  // of the members seen, where they are many
+    Json value;                       // the list or object so far
+    std::size_t held_before = 0;      // values that were held when it began
+    std::size_t index = 0;            // of the element being read
+    std::string key = {};             // of the member being read
+    std::set<std::string> keys = {};  // of the members seen, where they are many
   };
 
   static bool is_known(Level& level) {
@@ -71,22 +74,29 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
   }
 
   bool open(Json::value_t type) {
-    if (static_cast<int>(levels_.size()) >= depth_limit_) {
+    if (static_cast<int>(levels_.size()) >= limits_.depth) {
       throw InputError(origin_ + ": " + path() + ": nested deeper than " +
-                       std::to_string(depth_limit_) + " levels");
+                       std::to_string(limits_.depth) + " levels");
     }
-    levels_.push_back({});
-    levels_.back().value = Json(type);
+    levels_.push_back({.value = Json(type), .held_before = held_});
     return true;
   }
 
   bool close() {
     Json value = std::move(levels_.back().value);
+    const std::size_t held_before = levels_.back().held_before;
     levels_.pop_back();
-    return add(std::move(value));
+    return add(std::move(value), held_before);
   }
 
-  bool add(Json value) {
+  bool add(Json value) { return add(std::move(value), held_); }
+
+  /// `held_before`: the values that were held before this one and what is in it.
+  bool add(Json value, std::size_t held_before) {
+    if (++held_ > kMostHeld) {
+      throw InputError(origin_ + ": " + path() + ": more than " + std::to_string(kMostHeld) +
+                       " values up to here");
+    }
     if (levels_.empty()) {
       document_ = std::move(value);
       return true;
@@ -99,7 +109,9 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
     const std::size_t index = level.index++;
     const bool offered = sink_ != nullptr && levels_.size() == 2 &&
                          levels_.front().value.is_object() && levels_.front().key == sink_->list;
-    if (!offered || !sink_->take(levels_.front().value, index, value)) {
+    if (offered && sink_->take(levels_.front().value, index, value)) {
+      held_ = held_before;
+    } else {
       level.value.get_ref<Json::array_t&>().push_back(std::move(value));
     }
     return true;
@@ -116,8 +128,9 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
 
   const std::string& text_;
   const std::string& origin_;
-  int depth_limit_;
+  const JsonLimits& limits_;
   const ElementSink* sink_;
+  std::size_t held_ = 0;
   std::vector<Level> levels_;
   Json document_;
 };
@@ -153,7 +166,7 @@ Json parse(const std::string& text, const std::string& origin, const JsonLimits&
   if (text.size() > limits.bytes) {
     throw InputError(origin + ": larger than " + std::to_string(limits.bytes) + " bytes");
   }
-  DocumentBuilder builder(text, origin, limits.depth, sink);
+  DocumentBuilder builder(text, origin, limits, sink);
   Json::sax_parse(text, &builder);
   return builder.take_document();
 }

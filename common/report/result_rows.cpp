@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <string_view>
 
 #include "common/core/error.h"
@@ -10,7 +9,6 @@
 namespace trainbench {
 namespace {
 
-constexpr double kMost = std::numeric_limits<double>::max();
 constexpr const char* kRows = "benchmarks";
 constexpr const char* kOwn = "trainbench";
 
@@ -116,7 +114,7 @@ std::map<std::string, double> read_counters(const ObjectReader& row,
   std::map<std::string, double> counters;
   for (const auto& [key, value] : row.node().value().items()) {
     if (!value.is_number() || is_own_key(key) || constant.contains(key)) continue;
-    counters.emplace(key, row.required(key).number(-kMost, kMost));
+    counters.emplace(key, value.get<double>());
   }
   return counters;
 }

@@ -58,6 +58,30 @@ TEST(ParseJson, HoldsItsLimits) {
   EXPECT_NE(message_of(std::string(1000000, '[')).find("nested deeper than 32"), std::string::npos);
 }
 
+/// "[1,1,...,1]".
+std::string list_of_ones(std::size_t count) {
+  std::string list = "[1";
+  for (std::size_t i = 1; i < count; ++i) list += ",1";
+  return list + "]";
+}
+
+TEST(ParseJson, HoldsSoManyValuesAtOnce) {
+  const JsonLimits limits{.bytes = 10'000'000};
+  EXPECT_NO_THROW(parse_json(list_of_ones(1'000'000), "text", limits));
+  EXPECT_EQ(message_of("{\"a\": " + list_of_ones(1'100'000) + "}", limits),
+            "text: /a/1048576: more than 1048576 values up to here");
+}
+
+TEST(ParseJson, ValuesThatASinkTookAreNotHeld) {
+  std::size_t taken = 0;
+  const ElementSink sink{"rows",
+                         [&](const Json&, std::size_t, const Json&) { return ++taken > 0; }};
+  const std::string row = list_of_ones(600'000);
+  const std::string text = "{\"rows\": [" + row + "," + row + "," + row + "], \"b\": " + row + "}";
+  EXPECT_NO_THROW(parse_json(text, "text", {.bytes = 10'000'000}, sink));
+  EXPECT_EQ(taken, 3u);
+}
+
 TEST(ReadJsonFile, NamesWhatCannotBeRead) {
   EXPECT_THROW(
       try { read_json_file("/nowhere/suite.json"); } catch (const InputError& error) {
