@@ -22,6 +22,14 @@ bool is_special(const std::string& path) {
   return std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored);
 }
 
+void require_name(const std::string& path) {
+  if (path.empty()) throw InputError("an output file needs a name");
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored) || path.back() == '/') {
+    throw InputError(path + ": is a folder; a file's name is needed");
+  }
+}
+
 void make_parent(const std::filesystem::path& path) {
   if (!path.has_parent_path()) return;
   std::error_code error;
@@ -53,11 +61,7 @@ class TemporaryFile {
 }  // namespace
 
 void prepare_output(const std::string& path) {
-  if (path.empty()) throw InputError("an output file needs a name");
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored) || path.back() == '/') {
-    throw InputError(path + ": is a folder; a file's name is needed");
-  }
+  require_name(path);
   if (is_special(path)) {
     if (::access(path.c_str(), W_OK) != 0) throw_system_error(path, "be written");
     return;
@@ -71,6 +75,7 @@ void prepare_output(const std::string& path) {
 }
 
 void write_file_atomically(const std::string& path, const std::string& contents) {
+  require_name(path);
   if (is_special(path)) {
     Descriptor(path, O_WRONLY).write(contents);
     return;

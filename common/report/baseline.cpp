@@ -52,9 +52,10 @@ std::string BaselineStore::folder_of(const Report& report) const {
 }
 
 std::string BaselineStore::save(const std::string& result_file) const {
-  const RunFile run = read_run_file(result_file);
-  require_fit(run);
+  // Read once: what is kept is what was judged, and a pipe has its text but once.
   const std::string text = read_text_file(result_file, kResultLimits.bytes);
+  const RunFile run = parse_run_file(text, result_file);
+  require_fit(run);
   std::string date = utc_date(run.time);
   std::erase(date, ':');
   const std::string path = folder_of(run.report) + "/" + date + "-" + checksum(text) + ".json";

@@ -22,6 +22,10 @@ std::vector<std::string> files_of(const std::string& path) {
   std::vector<std::string> files;
   for (fs::recursive_directory_iterator entry(path, error), end; !error && entry != end;
        entry.increment(error)) {
+    std::error_code ignored;
+    const fs::file_status status = entry->status(ignored);
+    // A pipe that nobody writes to would be waited for.
+    if (fs::is_other(status) || fs::is_directory(status)) continue;
     if (entry->path().extension() == ".json") files.push_back(entry->path().string());
   }
   if (error) throw InputError(path + ": cannot be read: " + error.message());
@@ -72,10 +76,10 @@ std::string utc_date(std::int64_t seconds) {
   return text.data();
 }
 
-RunFile read_run_file(const std::string& path) {
+RunFile parse_run_file(const std::string& text, const std::string& path) {
   RunFile run;
   run.path = path;
-  run.report = read_any_result_file(path);
+  run.report = read_any_result(text, path);
   const std::string date = text_at(run.report.google_context, "/date");
   run.time = seconds_of_date(date);
   if (run.time < 0) {
@@ -84,6 +88,10 @@ RunFile read_run_file(const std::string& path) {
   }
   run.commit = text_at(run.report.context, "/build/commit");
   return run;
+}
+
+RunFile read_run_file(const std::string& path) {
+  return parse_run_file(read_text_file(path, kResultLimits.bytes), path);
 }
 
 std::vector<RunFile> read_run_files(const std::vector<std::string>& files_and_folders,

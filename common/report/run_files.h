@@ -25,6 +25,8 @@ std::string utc_date(std::int64_t seconds);
 
 /// Reads a result file, ours or another program's. Throws InputError, also where it has no date.
 RunFile read_run_file(const std::string& path);
+/// The same of a file's text.
+RunFile parse_run_file(const std::string& text, const std::string& path);
 
 /// Reads the files, and of each folder every file in and below it that ends in .json, without the
 /// cases that `filter` does not find. In the order of their dates. Throws InputError that names the

@@ -2,9 +2,10 @@
 """trainbench baseline: kept by machine and build, pooled, and nothing that is no baseline is kept."""
 
 import os
+import subprocess
 import unittest
 
-from cli import CliTest
+from cli import BINARY, CliTest
 from result_files import google_benchmark, ours
 
 
@@ -34,6 +35,15 @@ class BaselineTest(CliTest):
         self.assertIn("1 SLOWER", slower.stdout)
         few = self.check(ours(1), arguments=("--last", "2"))
         self.assertIn("2 runs", few.stdout)
+
+    def test_a_pipe_is_kept_whole(self):
+        text = ours(1)
+        result = subprocess.run([BINARY, "baseline", "save", "/dev/stdin"], cwd=self.folder, input=text,
+                                capture_output=True, text=True, check=False)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        (kept,) = self.kept()
+        with open(kept, encoding="utf-8") as file:
+            self.assertEqual(file.read(), text)
 
     def test_a_single_new_process_is_said(self):
         for day in range(1, 4):

@@ -26,6 +26,10 @@ class HistoryTest(CliTest):
         self.assertEqual(row.split(), ["3", "2.00", "s", "1.50", "s", "1.00", "s", "-25.0%", CASE, "█▁▅"])
         self.assertIn("otava analyze", text)
 
+    def test_a_pipe_in_the_folder_is_passed_over(self):
+        os.mkfifo(self.path("runs/pipe.json"))
+        self.assertEqual(self.history().returncode, 0)
+
     def test_a_rate_is_best_where_it_is_highest(self):
         text = self.history("--metric", "samples_per_second").stdout
         (row,) = [line for line in text.splitlines() if CASE in line]
