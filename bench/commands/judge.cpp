@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <filesystem>
 
 #include "bench/harness/number_flags.h"
 #include "common/config/name_filter.h"
@@ -59,16 +60,22 @@ std::map<std::string, double> read_thresholds(const std::string& path) {
   return thresholds;
 }
 
-bool has_counter(const std::vector<Report>& reports, const std::string& counter) {
+bool in_repetitions(const std::vector<Report>& reports, const std::string& counter) {
   for (const Report& report : reports) {
     for (const CaseResult& result : report.results) {
-      if (result.counters.contains(counter)) return true;
       for (const Sample& sample : result.samples) {
         if (sample.counters.contains(counter)) return true;
       }
     }
   }
   return false;
+}
+
+bool in_cases(const std::vector<Report>& reports, const std::string& counter) {
+  return std::any_of(reports.begin(), reports.end(), [&](const Report& report) {
+    return std::any_of(report.results.begin(), report.results.end(),
+                       [&](const CaseResult& result) { return result.counters.contains(counter); });
+  });
 }
 
 /// The counters that the short names stand for. One that no case of the base has would be judged by
@@ -78,7 +85,7 @@ std::vector<std::string> exact_counters(const std::vector<std::string>& names,
   std::vector<std::string> exact;
   for (const std::string& name : names) {
     for (std::string& counter : counters_named(name)) {
-      if (!has_counter(base, counter)) {
+      if (!in_cases(base, counter) && !in_repetitions(base, counter)) {
         throw InputError("--exact: no case of the base has a counter " + in_quotes(counter));
       }
       exact.push_back(std::move(counter));
@@ -87,9 +94,24 @@ std::vector<std::string> exact_counters(const std::vector<std::string>& names,
   return exact;
 }
 
+/// A file that is read twice would pass for two processes, and its luck for evidence.
+void require_different(const std::vector<std::string>& paths) {
+  for (auto path = paths.begin(); path != paths.end(); ++path) {
+    std::error_code ignored;
+    const bool twice = std::any_of(paths.begin(), path, [&](const std::string& earlier) {
+      return std::filesystem::equivalent(earlier, *path, ignored);
+    });
+    if (twice) throw InputError(*path + ": stands twice on one side");
+  }
+}
+
 void require_metric(const std::vector<Report>& base, const std::string& metric) {
   // Other programs' results have Google Benchmark's real time alone, which stands for the default.
-  if (metric == kWallTime || has_counter(base, metric)) return;
+  if (metric == kWallTime || in_repetitions(base, metric)) return;
+  if (in_cases(base, metric)) {
+    throw InputError("--metric: " + in_quotes(metric) +
+                     " is the same in all repetitions of a case; --exact judges it");
+  }
   throw InputError("--metric: no case of the base has a counter " + in_quotes(metric));
 }
 
@@ -225,6 +247,7 @@ JudgedSide read_side(std::string name, const std::vector<std::string>& paths,
                      const std::string& filter) {
   const NameFilter wanted(filter);
   JudgedSide side{std::move(name), {}};
+  require_different(paths);
   for (const std::string& path : paths) {
     Report report = read_any_result_file(path);
     std::erase_if(report.results,
@@ -246,12 +269,11 @@ std::vector<std::string> settle(const JudgedSide& base, const JudgedSide& fresh,
 }
 
 int judge(const JudgedSide& base, const JudgedSide& fresh, JudgeOptions options) {
-  CompareHeading heading{base.name, fresh.name, {}, settle(base, fresh, options)};
-  const CompareOptions& compare_options = options.compare;
-  const Comparison comparison = compare(base.reports, fresh.reports, compare_options);
+  std::vector<std::string> remarks = settle(base, fresh, options);
+  const Comparison comparison = compare(base.reports, fresh.reports, options.compare);
   if (comparison.cases.empty()) throw InputError("no case is left on either side");
-  remark(base, fresh, options, comparison, heading.remarks);
-  heading.options = compare_options;
+  remark(base, fresh, options, comparison, remarks);
+  const CompareHeading heading{base.name, fresh.name, options.compare, std::move(remarks)};
   for (const Format& format : kFormats) {
     if (options.format == format.name) {
       std::fputs(format.write(comparison, heading).c_str(), stdout);

@@ -2,6 +2,7 @@
 """trainbench compare on files of its own and of other programs: verdicts, exit codes, formats, bad input."""
 
 import json
+import os
 import unittest
 import xml.etree.ElementTree
 
@@ -32,6 +33,40 @@ class CompareTest(CliTest):
         result = self.compare(*few, "--fail-on", "slower,ambiguous")
         self.assertEqual(result.returncode, 3)
         self.assertIn("5 a side could", result.stdout)
+
+    def test_a_copy_of_a_file_is_no_process(self):
+        base, new = (self.write(f"{name}.json", google_benchmark(10)) for name in ("base", "new"))
+        os.symlink(base, self.path("copy.json"))
+        twice = ",".join([base, self.path("copy.json")])
+        self.assert_bad_input(self.run_program("compare", twice, new), "copy.json", "twice")
+        self.assert_bad_input(self.run_program("compare", new, ",".join([base, base])), "base.json", "twice")
+        self.assertEqual(self.run_program("compare", base, base).returncode, 0)
+
+    def test_a_metric_that_no_repetition_has_is_refused(self):
+        self.assert_bad_input(self.compare(ours(1), ours(1), "--metric", "flops_per_iteration"), "--exact")
+        self.assert_bad_input(self.compare(ours(1), ours(1), "--metric", "flops"), "--metric", "flops")
+
+    def test_no_name_hides_what_stands_after_it(self):
+        base, new = (google_benchmark(time, name="a\0b\n\x1b[1m") for time in (10, 11))
+        for format in ("table", "markdown", "json", "junit", "github"):
+            with self.subTest(format):
+                result = self.compare(base, new, "--format", format)
+                self.assertEqual(result.returncode, 1, result.stderr)
+                self.assertIn("SLOWER", result.stdout)
+                self.assertIn("u0000b", result.stdout)
+                self.assertFalse(set(result.stdout) & set("\0\x1b\r"))
+
+    def test_a_file_is_named_in_one_line(self):
+        self.assert_bad_input(self.run_program("compare", "no\nsuch.json", "x"), "no?such.json")
+
+    def test_one_row_of_100_megabytes_is_refused(self):
+        counters = ",".join(f'"c{i}": {i}' for i in range(1100000))
+        path = self.write("wide.json", f'{{"benchmarks": [{{"name": "a", {counters}}}]}}')
+        self.assert_bad_input(self.run_program("compare", path, path), "wide.json", "values")
+        counters = ",".join(f'"c{i}": {i}' for i in range(300000))
+        row = '"name": "a", "iterations": 1, "real_time": 1, "cpu_time": 1'
+        path = self.write("less.json", f'{{"benchmarks": [{{{row}, {counters}}}]}}')
+        self.assertEqual(self.run_program("compare", path, path).returncode, 0)
 
     def test_missing_fails_where_asked(self):
         sides = google_benchmark(10), google_benchmark(10, name="BM_other")
