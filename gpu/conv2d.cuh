@@ -54,11 +54,13 @@ struct WindowSource {
   Divider grid;  ///< places of one image's grid
   Divider grid_width;
   Divider channels;
-  Divider window_width;
+  SmallDivider window_width;
 
+  /// Threads keep several: an address would take one register more, a number of its own for the
+  /// image too.
   struct Line {
-    int image;  ///< below zero: a row that is not there
-    int y;
+    int pixel;  ///< of all images'
+    int y;      ///< in its image; far outside: a row that is not there
     int x;
   };
 
@@ -66,11 +68,12 @@ struct WindowSource {
   __device__ int depth() const { return k; }
 
   __device__ Line line(int row) const {
-    if (row >= rows) return {-1, 0, 0};
+    if (row >= rows) return {0, -(1 << 30), 0};
     int place = row;
     const int index = grid.divide(place);
-    const int y = grid_width.divide(place);
-    return {index, y * step + base_y, place * step + base_x};
+    const int y = grid_width.divide(place) * step + base_y;
+    const int x = place * step + base_x;
+    return {(index * image.height + y) * image.width + x, y, x};
   }
   __device__ Piece<T> at(const Line& line, int depth) const {
     int channel = depth;
@@ -78,10 +81,11 @@ struct WindowSource {
     const int tap_y = window_width.divide(tap_x);
     const int y = line.y + direction * tap_y;
     const int x = line.x + direction * tap_x;
-    const bool inside = line.image >= 0 && depth < k &&
+    const int pixel = line.pixel + direction * (tap_y * image.width + tap_x);
+    const bool inside = depth < k &&
                         static_cast<unsigned>(y) < static_cast<unsigned>(image.height) &&
                         static_cast<unsigned>(x) < static_cast<unsigned>(image.width);
-    return {data + line.image * image.elements() + (y * image.width + x) * image.channels + channel,
+    return {data + static_cast<std::int64_t>(pixel) * image.channels + channel,
             inside ? static_cast<int>(kVectorBytes / sizeof(T)) : 0};
   }
 };

@@ -36,7 +36,7 @@ struct GradientSource : WindowSource<T> {
     this->base_y = down.base;
     this->base_x = across.base;
     this->k = down.places * across.places * this->image.channels;
-    this->window_width = Divider(max(across.places, 1));
+    this->window_width = SmallDivider(max(across.places, 1));
   }
 };
 
@@ -47,27 +47,28 @@ struct FilterSource {
   const T* data;
   int channels;
   int k;
-  int filters;
   Divider filter;
-  Divider window_width;
+  SmallDivider window_width;
   Phases phases;
+  int first = 0;  ///< place in the window; a pointer that moved there would take two registers
 
   using Line = int;
 
   __device__ void select(int batch) {
     const auto down = phases.down(batch);
     const auto across = phases.across(batch);
-    data += (down.first * phases.kernel + across.first) * channels;
-    k = down.places * across.places * filters;
-    window_width = Divider(max(across.places, 1));
+    first = down.first * phases.kernel + across.first;
+    window_width = SmallDivider(max(across.places, 1));
   }
+  /// The same k as the other operand's, in the same register.
+  __device__ void end_at(int depth) { k = depth; }
   __device__ Line line(int row) const { return row; }
   __device__ Piece<T> at(int row, int depth) const {
     int index = depth;
     int tap_x = filter.divide(index);
     const int tap_y = window_width.divide(tap_x);
-    const int place =
-        (index * phases.kernel + tap_y * phases.stride) * phases.kernel + tap_x * phases.stride;
+    const int place = (index * phases.kernel + tap_y * phases.stride) * phases.kernel +
+                      tap_x * phases.stride + first;
     return {data + (place * channels + row), depth < k ? channels - row : 0};
   }
 };
@@ -132,7 +133,6 @@ void convolve_data_gradient(const Queue& queue, const Convolution& convolution, 
     const FilterSource<T> b{.data = elements_of<T>(weights),
                             .channels = static_cast<int>(size.channels),
                             .k = 0,
-                            .filters = static_cast<int>(size.filters),
                             .filter = a.channels,
                             .window_width = {},
                             .phases = phases};

@@ -45,7 +45,7 @@ WindowSource<T> window_source(const Convolution& convolution, const ConstTensor&
           .grid = Divider(size.out_height * size.out_width),
           .grid_width = Divider(size.out_width),
           .channels = Divider(size.channels),
-          .window_width = Divider(kernel)};
+          .window_width = SmallDivider(kernel)};
 }
 
 }  // namespace

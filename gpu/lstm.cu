@@ -123,11 +123,22 @@ __global__ void __launch_bounds__(kCellBlock)
   });
 }
 
+/// Calls `f` with how many units a thread takes. In double one: the calls that exp and tanh become
+/// would have it store the others' values on a stack.
+template <class T, class F>
+void dispatch_cells(bool vector, F&& f) {
+  if constexpr (std::is_same_v<T, double>) {
+    f(Width<1>{});
+  } else {
+    dispatch_width(vector, f);
+  }
+}
+
 template <class T>
 void launch_cell(const Queue& queue, const CellShape& shape, const CellForward<T>& step) {
   const bool vector =
       shape.units % 4 == 0 && aligned(step.gates, step.previous, step.cells, step.hidden);
-  dispatch_width(vector, [&](auto width) {
+  dispatch_cells<T>(vector, [&](auto width) {
     constexpr int kWidth = decltype(width)::value;
     lstm_cell_kernel<kWidth><<<grid_size(queue, shape.batch * shape.units / kWidth, kCellBlock),
                                kCellBlock, 0, queue.stream>>>(step, shape);
@@ -140,7 +151,7 @@ void launch_cell(const Queue& queue, const CellShape& shape, const CellBackward<
   const bool vector =
       shape.units % 4 == 0 && aligned(step.gates, step.previous, step.cells, step.dhidden,
                                       step.dcells, step.dcells_previous, step.dgates);
-  dispatch_width(vector, [&](auto width) {
+  dispatch_cells<T>(vector, [&](auto width) {
     constexpr int kWidth = decltype(width)::value;
     lstm_cell_backward_kernel<kWidth>
         <<<grid_size(queue, shape.batch * shape.units / kWidth, kCellBlock), kCellBlock, 0,

@@ -152,6 +152,7 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocksPerUnit)
   const int batch = size.first_batch + static_cast<int>(blockIdx.z);
   a.select(batch);
   b.select(batch);
+  if constexpr (requires { b.end_at(0); }) b.end_at(a.depth());
   epilogue.select(batch);
   const int tiles_across = (size.n + Tile::kColumns - 1) / Tile::kColumns;
   const int tile_row = static_cast<int>(blockIdx.x) / tiles_across * Tile::kRows;

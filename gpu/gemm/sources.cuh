@@ -50,6 +50,26 @@ class Divider {
   int shift_ = 0;
 };
 
+/// Division of numbers below 2^22 that takes two registers: a number and a half is at least
+/// 1 / (2 divisor) from a multiple, in quotients, which is more than both roundings.
+class SmallDivider {
+ public:
+  SmallDivider() = default;
+  TRAINBENCH_HOST_DEVICE explicit SmallDivider(std::int64_t divisor)
+      : divisor_(static_cast<int>(divisor)), reciprocal_(1.0f / static_cast<float>(divisor)) {}
+
+  /// Quotient, and `number` becomes the remainder.
+  __device__ int divide(int& number) const {
+    const int result = static_cast<int>((static_cast<float>(number) + 0.5f) * reciprocal_);
+    number -= result * divisor_;
+    return result;
+  }
+
+ private:
+  int divisor_ = 1;
+  float reciprocal_ = 1;
+};
+
 /// Distances between the matrices of a batch in two directions.
 struct BatchSteps {
   std::int64_t outer = 0;
