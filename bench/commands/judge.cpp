@@ -153,6 +153,15 @@ void settle_times(const JudgedSide& base, const JudgedSide& fresh, JudgeOptions&
                         : differ);
 }
 
+/// Whether any case was measured on both sides.
+bool compared_any(const Comparison& comparison) {
+  return std::any_of(comparison.cases.begin(), comparison.cases.end(),
+                     [](const CaseComparison& each) {
+                       return each.verdict != Verdict::missing && each.verdict != Verdict::added &&
+                              each.verdict != Verdict::failed;
+                     });
+}
+
 /// What else a reader must know of the comparison.
 void remark(const JudgedSide& base, const JudgedSide& fresh, const JudgeOptions& options,
             const Comparison& comparison, std::vector<std::string>& remarks) {
@@ -176,12 +185,9 @@ void remark(const JudgedSide& base, const JudgedSide& fresh, const JudgeOptions&
     remarks.push_back(options.per_case + ": no case has " + std::to_string(strangers) + " of its " +
                       std::to_string(options.compare.per_case.size()) + " names.");
   }
-  const bool compared =
-      std::any_of(comparison.cases.begin(), comparison.cases.end(), [](const CaseComparison& each) {
-        return each.verdict != Verdict::missing && each.verdict != Verdict::added &&
-               each.verdict != Verdict::failed;
-      });
-  if (!compared) remarks.emplace_back("No case was measured on both sides: nothing was compared.");
+  if (!compared_any(comparison)) {
+    remarks.emplace_back("No case was measured on both sides: nothing was compared.");
+  }
 }
 
 int exit_code(const Comparison& comparison, const std::vector<std::string>& fail_on) {
@@ -279,7 +285,13 @@ int judge(const JudgedSide& base, const JudgedSide& fresh, JudgeOptions options)
       std::fputs(format.write(comparison, heading).c_str(), stdout);
     }
   }
-  return exit_code(comparison, options.fail_on);
+  const int code = exit_code(comparison, options.fail_on);
+  // A gate that judged nothing has not passed.
+  if (code == kGood && !compared_any(comparison)) {
+    throw InputError("no case was measured on both sides, " + base.name + " and " + fresh.name +
+                     ": nothing was compared");
+  }
+  return code;
 }
 
 }  // namespace trainbench

@@ -141,6 +141,11 @@ class CompareTest(CliTest):
         self.assertEqual(result.returncode, 1)
         self.assertIn("nothing was compared", result.stdout)
 
+    def test_a_gate_that_compared_nothing_has_not_passed(self):
+        result = self.compare(ours(1), ours(1, case="train/gpt/cpu/fp32/batch:32"))
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("no case was measured on both sides", result.stderr)
+
     def test_per_case_names_that_fit_nothing_are_said(self):
         thresholds = self.write("limits.json", '{"train/mlp/cpu/fp32/batch:23": 0.2}')
         result = self.compare(ours(1), ours(1), "--per-case", thresholds)

@@ -59,7 +59,7 @@ class LintTest(CliTest):
 
     def test_text_of_a_file_cannot_steer_the_terminal(self):
         evil = "\x1b[2Jx\x07\x9b31m\x7f\n::error::y"
-        path = self.write("evil.json", ours(1, case=f"train/{evil}/cpu/fp32/batch:32", sanitizers=evil))
+        path = self.write("evil.json", ours(1, sanitizers=evil))
         for style in ("table", "json"):
             result = self.run_program("lint", path, "--format", style)
             self.assertEqual(result.returncode, 1, result.stderr)
@@ -67,7 +67,9 @@ class LintTest(CliTest):
             self.assertEqual([c for c in text if ord(c) < 0x20 or 0x7f <= ord(c) < 0xa0], [])
             self.assertNotIn("\n::error", result.stdout)
         found = json.loads(result.stdout)["findings"]
-        self.assertIn(f"train/{evil}/cpu/fp32/batch:32", [finding["where"] for finding in found])
+        self.assertIn("31m", " ".join(finding["detail"] for finding in found))
+        named = self.write("named.json", ours(1, case=f"train/{evil}/cpu/fp32/batch:32"))
+        self.assert_bad_input(self.run_program("lint", named), "named.json")
 
     def test_bad_input(self):
         self.assert_bad_input(self.run_program("lint"), "files")
