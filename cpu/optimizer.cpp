@@ -103,7 +103,8 @@ void CpuBackend::clip_gradients(ConstTensor gradients, double max_norm, Tensor s
     parallel_ranges(count > kGrain ? threads_ : 1, kParts, 1, [=, &sums](Range parts) {
       for (std::int64_t part = parts.first; part < parts.last; ++part) {
         const Range range = part_of(count, 1, part, kParts);
-        sums[static_cast<std::size_t>(part)] = sum_of_squares(x + range.first, range.last - range.first);
+        sums[static_cast<std::size_t>(part)] =
+            sum_of_squares(x + range.first, range.last - range.first);
       }
     });
   });

@@ -25,7 +25,8 @@ bool higher_is_better(std::string_view counter) {
 }
 
 bool is_timed(std::string_view counter) {
-  return holds(counter, "_time") || holds(counter, "seconds_per_") || holds(counter, "_per_second") || holds(counter, "fraction");
+  return holds(counter, "_time") || holds(counter, "seconds_per_") ||
+         holds(counter, "_per_second") || holds(counter, "fraction");
 }
 
 std::vector<std::string> counters_named(const std::string& name) {

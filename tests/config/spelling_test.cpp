@@ -34,7 +34,9 @@ TEST(RightSpelling, SuggestsOnlyWhatIsNear) {
 TEST(Printable, StaysOnOneBoundedLine) {
   EXPECT_EQ(printable("a\nb\tc"), "a?b?c");
   EXPECT_EQ(printable("caf\xc3\xa9"), "caf\xc3\xa9");
-  EXPECT_EQ(printable("a\xc2\x9b" "2J\xc2\xa0"), "a?2J\xc2\xa0");
+  EXPECT_EQ(printable("a\xc2\x9b"
+                      "2J\xc2\xa0"),
+            "a?2J\xc2\xa0");
   EXPECT_EQ(printable(std::string(200, 'x'), 10), "xxxxxxxxxx...");
   EXPECT_EQ(in_quotes("a"), "\"a\"");
 }
