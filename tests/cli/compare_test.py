@@ -69,7 +69,10 @@ class CompareTest(CliTest):
         self.assertEqual(self.run_program("compare", path, path).returncode, 0)
 
     def test_missing_fails_where_asked(self):
-        sides = google_benchmark(10), google_benchmark(10, name="BM_other")
+        base, fresh = (json.loads(google_benchmark(10, name=name)) for name in ("BM_gone", "BM_other"))
+        for side in (base, fresh):
+            side["benchmarks"] += json.loads(google_benchmark(10))["benchmarks"]
+        sides = json.dumps(base), json.dumps(fresh)
         self.assertEqual(self.compare(*sides).returncode, 0)
         self.assertEqual(self.compare(*sides, "--fail-on", "missing").returncode, 1)
 
