@@ -4,18 +4,13 @@
 
 #include "cpu/parallel.h"
 #include "cpu/probes.h"
+#include "cpu/small_product.h"
 
 namespace trainbench {
 namespace {
 
-#if defined(__AVX512F__)
-constexpr std::int64_t kLanes = 16;
-#elif defined(__AVX__)
-constexpr std::int64_t kLanes = 8;
-#else
-constexpr std::int64_t kLanes = 4;
-#endif
-typedef float Vector __attribute__((vector_size(kLanes * sizeof(float))));
+using Vector = Lanes<float>::Vector;
+constexpr std::int64_t kLanes = Lanes<float>::kCount;
 
 /// Vectors of a thread: more than hide an operation's latency, fewer than there are registers.
 constexpr std::int64_t kVectors = 8;

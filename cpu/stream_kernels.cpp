@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "cpu/small_product.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -9,13 +11,7 @@
 namespace trainbench {
 namespace {
 
-#if defined(__AVX512F__)
-constexpr std::int64_t kLanes = 16;
-#elif defined(__AVX__)
-constexpr std::int64_t kLanes = 8;
-#else
-constexpr std::int64_t kLanes = 4;
-#endif
+constexpr std::int64_t kLanes = Lanes<float>::kCount;
 typedef float Vector __attribute__((vector_size(kLanes * sizeof(float)), may_alias));
 
 /// Vectors of a round of a loop: enough for its counter to cost nothing, and for as many

@@ -26,7 +26,7 @@ for (const table of document.querySelectorAll("table")) {
 // One field hides, in all tables, the rows that lack its words, and tables that have no row left.
 const field = document.createElement("input");
 field.type = "search";
-field.placeholder = "Show rows with\u2026";
+field.placeholder = "Filter rows: bf16 mlp";
 field.setAttribute("aria-label", "Show only the rows that have these words");
 field.addEventListener("input", () => {
   const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);

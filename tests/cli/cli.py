@@ -27,6 +27,15 @@ def skip(reason):
     sys.exit(77)
 
 
+def repetitions_of(result):
+    """A result's rows of repetitions by case."""
+    rows = {}
+    for row in result["benchmarks"]:
+        if row["run_type"] == "iteration":
+            rows.setdefault(row["run_name"], []).append(row)
+    return rows
+
+
 class CliTest(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()

@@ -4,7 +4,7 @@
 import json
 import unittest
 
-from cli import CliTest, sanitized
+from cli import CliTest, repetitions_of, sanitized
 
 OWN = "^(matmul|conv|attention|scaling|infer)/"
 
@@ -17,10 +17,7 @@ class Operations(CliTest):
         self.assertEqual(answer.returncode, 0, answer.stderr)
         with open(self.path("result.json"), encoding="utf-8") as file:
             result = json.load(file)
-        rows = {}
-        for row in result["benchmarks"]:
-            if row["run_type"] == "iteration":
-                rows.setdefault(row["run_name"], []).append(row)
+        rows = repetitions_of(result)
         return answer, rows
 
     def test_each_family_is_measured_and_checked(self):

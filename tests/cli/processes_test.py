@@ -4,7 +4,7 @@ import json
 import os
 import unittest
 
-from cli import CliTest, sanitized
+from cli import CliTest, repetitions_of, sanitized
 
 REPETITIONS = 4
 SUITE = {"name": "small", "repetitions": REPETITIONS, "min_time": 0.001, "cases": [
@@ -28,10 +28,7 @@ class Processes(CliTest):
         answer = self.run_suite("--out", self.path("result.json"), *arguments, **changes)
         with open(self.path("result.json"), encoding="utf-8") as file:
             result = json.load(file)
-        rows = {}
-        for row in result["benchmarks"]:
-            if row["run_type"] == "iteration":
-                rows.setdefault(row["run_name"], []).append(row)
+        rows = repetitions_of(result)
         self.assertEqual(sorted(os.listdir(self.folder)), ["result.json", "suite.json"])
         return answer, result, rows
 

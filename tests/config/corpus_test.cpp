@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -11,6 +10,7 @@
 
 #include "common/config/suite.h"
 #include "common/core/error.h"
+#include "tests/corpus_files.h"
 
 namespace trainbench {
 namespace {
@@ -18,17 +18,8 @@ namespace {
 const std::filesystem::path kCorpus =
     std::filesystem::path(TRAINBENCH_SOURCE_DIR) / "tests/config/corpus";
 
-std::vector<std::filesystem::path> files_of(const std::string& folder) {
-  std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(kCorpus / folder)) {
-    if (entry.path().extension() == ".json") files.push_back(entry.path());
-  }
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
 TEST(Corpus, GoodFilesAreRead) {
-  const auto files = files_of("good");
+  const auto files = json_files_of(kCorpus / "good");
   ASSERT_GE(files.size(), 9u);
   for (const auto& file : files) {
     SCOPED_TRACE(file.string());
@@ -37,7 +28,7 @@ TEST(Corpus, GoodFilesAreRead) {
 }
 
 TEST(Corpus, BadFilesAreRefusedInOneLineThatSaysWhy) {
-  const auto files = files_of("bad");
+  const auto files = json_files_of(kCorpus / "bad");
   ASSERT_GE(files.size(), 50u);
   for (const auto& file : files) {
     SCOPED_TRACE(file.string());

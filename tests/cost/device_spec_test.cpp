@@ -2,11 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
 #include "common/core/error.h"
+#include "tests/corpus_files.h"
 
 namespace trainbench {
 namespace {
@@ -14,18 +14,9 @@ namespace {
 const std::filesystem::path kCorpus =
     std::filesystem::path(TRAINBENCH_SOURCE_DIR) / "tests/cost/device_corpus";
 
-std::vector<std::filesystem::path> files_of(const std::string& folder) {
-  std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(kCorpus / folder)) {
-    if (entry.path().extension() == ".json") files.push_back(entry.path());
-  }
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
 // schema_test.py puts the same files through the schema.
 TEST(DeviceCorpus, GoodFilesAreRead) {
-  const auto files = files_of("good");
+  const auto files = json_files_of(kCorpus / "good");
   ASSERT_GE(files.size(), 6u);
   for (const auto& file : files) {
     SCOPED_TRACE(file.string());
@@ -34,7 +25,7 @@ TEST(DeviceCorpus, GoodFilesAreRead) {
 }
 
 TEST(DeviceCorpus, BadFilesAreRefusedInOneLineThatSaysWhy) {
-  const auto files = files_of("bad");
+  const auto files = json_files_of(kCorpus / "bad");
   ASSERT_GE(files.size(), 30u);
   for (const auto& file : files) {
     SCOPED_TRACE(file.string());
